@@ -3,8 +3,8 @@
  * The planner: candidates for a collective on a shape, the choice among them, the cut into slices. Everything it depends on is the
  * same on all ranks: the shape, rank 0's settings and facts, the arguments of the call. The tools use it without a job.
  */
-#ifndef HX_HIER_PLANNER_H
-#define HX_HIER_PLANNER_H
+#pragma once
+
 #include "hier/compose/algorithm_list.h"
 #include "hier/compose/compose.h"
 #include "hier/cost/cost.h"
@@ -103,5 +103,3 @@ size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
                             const struct hx_job *job, const struct hx_net_profile *net); /* net NULL: EFA's */
 void hx_planner_release(struct hx_planner *planner);
-
-#endif

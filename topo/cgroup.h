@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The control groups of this process: their folders, and the memory that they leave. root is put before /proc/... and
  * /sys/fs/cgroup/... */
-#ifndef HX_TOPO_CGROUP_H
-#define HX_TOPO_CGROUP_H
+#pragma once
+
 #include <stdint.h>
 #include <stdio.h>
 
@@ -15,5 +15,3 @@ void hx_cgroup_folders(const char *root, void (*look)(const char *dir, void *arg
 /* Bytes that the process can allocate before the tightest memory limit kills a process of its group; UINT64_MAX: no limit can be
  * read. */
 uint64_t hx_cgroup_memory_left(const char *root);
-
-#endif

@@ -6,8 +6,8 @@
  * share the last-level cache of the program's thread, then the highest number, because programs use low cores first. The core of
  * the program's thread is last. A process with a single core has no candidate: the helper shares that core.
  */
-#ifndef HX_TOPO_HELPER_H
-#define HX_TOPO_HELPER_H
+#pragma once
+
 #include "topo/nic.h"
 #include <pthread.h>
 
@@ -22,5 +22,3 @@ int hx_helper_units_parse(const struct hx_topo *topo, const char *list, int *uni
 
 /* Bind the thread to this unit. Returns 0, or -1 with errno set. */
 int hx_helper_pin(const struct hx_topo *topo, pthread_t thread, int unit);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside struct hx_topo, for the files of topo only. */
-#ifndef HX_TOPO_MACHINE_H
-#define HX_TOPO_MACHINE_H
+#pragma once
+
 #include "topo/nic.h"
 #include <hwloc.h>
 
@@ -25,5 +25,3 @@ struct hx_topo {
 
 /* As hx_nic_distances, from these processing units. */
 int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const struct hx_nic *nic);
-
-#endif

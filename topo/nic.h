@@ -3,8 +3,8 @@
  * Network interfaces and their distance from this process. Callers pass what libfabric reports as plain PCI addresses and names, so
  * topo does not depend on libfabric.
  */
-#ifndef HX_TOPO_NIC_H
-#define HX_TOPO_NIC_H
+#pragma once
+
 #include "topo/place.h"
 
 struct hx_nic {
@@ -48,5 +48,3 @@ int hx_nic_near(struct hx_nic *nics, int n);
  * first. If there are more NICs than sharers, each rank takes several, at most max; else one in turn. If the NICs do not reach each
  * other, each rank takes all, starting at its turn. Returns their number. */
 int hx_nic_share(const struct hx_nic *nics, int n, int index, int sharers, int max, int *taken);
-
-#endif

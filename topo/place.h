@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The place of this process on its machine, from hwloc, within its cpuset and cgroup. */
-#ifndef HX_TOPO_PLACE_H
-#define HX_TOPO_PLACE_H
+#pragma once
+
 #include "topo/shape.h"
 #include <limits.h>
 
@@ -39,5 +39,3 @@ void hx_topo_close(struct hx_topo *topo);
 
 /* Equal for processes in one network namespace of one machine, which share their addresses, loopback too. 0: unknown. */
 uint64_t hx_topo_network_id(void);
-
-#endif

@@ -9,8 +9,8 @@
  *     1           9  1         Tours start at node 0, in the direction of its lower neighbour.
  *     2              1
  */
-#ifndef HX_TOPO_RING_ORDER_H
-#define HX_TOPO_RING_ORDER_H
+#pragma once
+
 #include <stddef.h>
 
 struct hx_link { /* between two nodes, as measured */
@@ -50,5 +50,3 @@ int hx_ring_order_format(const int *order, int n, char *text, size_t capacity_by
  * once. */
 int hx_pair_partner(int i, int round, int n);
 static inline int hx_pair_rounds(int n) { return n % 2 ? n : n - 1; }
-
-#endif

@@ -14,8 +14,8 @@
  *
  *   one node, 8/2/2:   level 0:  0 1 2 3 | 4 5 6 7      level 1:  0 1 | 2 3 | 4 5 | 6 7
  */
-#ifndef HX_TOPO_SHAPE_H
-#define HX_TOPO_SHAPE_H
+#pragma once
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -105,5 +105,3 @@ static inline int hx_shape_ring_node(const struct hx_shape *s, int i)
 {
     return s->ring ? s->ring[i] : i;
 }
-
-#endif

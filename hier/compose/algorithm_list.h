@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of all algorithms, in the order of intra/algorithms/algorithms.mk and inter/algorithms/algorithms.mk. */
-#ifndef HX_HIER_COMPOSE_ALGORITHM_LIST_H
-#define HX_HIER_COMPOSE_ALGORITHM_LIST_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 extern const struct hx_algorithm *const hx_algorithms[]; /* ends with NULL */
@@ -14,5 +14,3 @@ const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, 
 const char *hx_algorithm_name(const char *text, size_t length);
 /* Where the flat algorithms of a shape serve. */
 unsigned hx_flat_scope(const struct hx_shape *shape);
-
-#endif

@@ -32,8 +32,8 @@
  * floor((l + 1) n / lanes). So any node size goes with any number of lanes: with fewer ranks than lanes a rank carries several. Where
  * there is a root, its node counts local ranks from it on, so that it carries lane 0 itself.
  */
-#ifndef HX_HIER_COMPOSE_COMPOSE_H
-#define HX_HIER_COMPOSE_COMPOSE_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 struct hx_candidate {
@@ -107,5 +107,3 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
 
 /* The local rank that carries lane on a node of n ranks, and the first local rank that lane covers (lane == lanes: n). */
 static inline int hx_lane_carrier(int lane, int lanes, int n) { return (int)((int64_t)lane * n / lanes); }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A composition under way, and what compositions are made of. Errors are sticky, in status. Private to compose*.c. */
-#ifndef HX_HIER_COMPOSE_COMPOSER_H
-#define HX_HIER_COMPOSE_COMPOSER_H
+#pragma once
+
 #include "hier/compose/compose.h"
 #include "hier/compose/lists.h"
 
@@ -93,5 +93,3 @@ void hx_compose_flat(struct composer *c);
 void hx_composer_levels(struct composer *c, int level, const struct hx_algorithm *part, enum hx_space in, enum hx_space out);
 void hx_composer_levels_held(struct composer *c, struct hx_lists *l);
 void hx_compose_levels(struct composer *c);
-
-#endif

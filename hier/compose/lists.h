@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of numbers under construction: the blocks or rows of one stage. A failure is sticky. Private to compose*.c. */
-#ifndef HX_HIER_COMPOSE_LISTS_H
-#define HX_HIER_COMPOSE_LISTS_H
+#pragma once
+
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -36,5 +36,3 @@ static inline void hx_lists_block_end(struct hx_lists *l)
     if (!l->failed)
         l->start[++l->n] = l->nitems;
 }
-
-#endif

@@ -5,8 +5,8 @@
  * that takes longer. Who copies what goes between nodes (TCP) does not add up meanwhile; where devices do it (EFA), sums cost no time of
  * their own. Every rank computes the same numbers from the job's facts.
  */
-#ifndef HX_HIER_COST_COST_H
-#define HX_HIER_COST_COST_H
+#pragma once
+
 #include "hier/compose/compose.h"
 #include <stddef.h>
 
@@ -91,5 +91,3 @@ double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_sh
 
 /* What p members do by an algorithm that sends messages, all numbers filled in. Returns -1 for another one. */
 int hx_cost_counts(const struct hx_algorithm *algorithm, int p, struct hx_counts *counts);
-
-#endif

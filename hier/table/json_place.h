@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Where values stand in a JSON text, which json-c does not tell; for messages that name line and column. The text has
  * passed json-c, and ends with a NUL. Offsets are in bytes. Private to table*.c. */
-#ifndef HX_HIER_TABLE_JSON_PLACE_H
-#define HX_HIER_TABLE_JSON_PLACE_H
+#pragma once
+
 #include <stddef.h>
 
 #define HX_PLACE_DEPTH 8    /* of objects and arrays in each other */
@@ -21,5 +21,3 @@ const char *hx_place_fault(const char *text, size_t *at);
 
 /* Count on from an offset, where *line and *column hold, to `at`. Both begin with 1. */
 void hx_place_line(const char *text, size_t from, size_t at, int *line, int *column);
-
-#endif

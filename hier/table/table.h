@@ -21,8 +21,8 @@
  *     ]
  *   }
  */
-#ifndef HX_HIER_TABLE_TABLE_H
-#define HX_HIER_TABLE_TABLE_H
+#pragma once
+
 #include "hier/cost/cost.h"
 #include <stdio.h>
 
@@ -134,5 +134,3 @@ struct hx_tuning {
 
 /* JSON schema of the file, as text. */
 extern const char hx_table_schema[];
-
-#endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What others than the list of algorithms name. All algorithms: algorithms.mk. */
-#ifndef HX_INTER_ALGORITHMS_ALGORITHMS_H
-#define HX_INTER_ALGORITHMS_ALGORITHMS_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 extern const struct hx_algorithm hx_allreduce_recursive_doubling, hx_alltoall_mesh;
-
-#endif

@@ -10,8 +10,8 @@
  *
  * Each phase costs ceil(log2 p) alpha + S (p-1)/p beta. Source: J. L. Traeff, arXiv 2410.14234.
  */
-#ifndef HX_INTER_ALGORITHMS_CIRCULANT_H
-#define HX_INTER_ALGORITHMS_CIRCULANT_H
+#pragma once
+
 #include "inter/algorithms/tree.h"
 
 static inline int hx_circulant_rounds(int p)
@@ -80,5 +80,3 @@ static inline struct hx_counts hx_circulant_tree_counts(struct hx_group g)
     return (struct hx_counts){.rounds = 2 * log, .messages = 2 * log, .vectors = 2 * others / g.p, .all_messages = others + g.p * log,
                               .all_vectors = others + hx_tree_passes(g.p, 2) / g.p, .reads = 2 * others / g.p, .all_reads = 2 * others};
 }
-
-#endif

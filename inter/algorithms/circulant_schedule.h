@@ -24,8 +24,8 @@
  * Source: J. L. Traeff, "Optimal broadcast schedules in logarithmic time with applications to broadcast, all-broadcast,
  * reduction and all-reduction", arXiv 2407.18004.
  */
-#ifndef HX_INTER_ALGORITHMS_CIRCULANT_SCHEDULE_H
-#define HX_INTER_ALGORITHMS_CIRCULANT_SCHEDULE_H
+#pragma once
+
 #include "inter/algorithms/circulant.h"
 
 #define HX_CIRCULANT_ROUNDS 31
@@ -134,5 +134,3 @@ static inline struct hx_counts hx_circulant_blocks_counts(struct hx_group g)
     return (struct hx_counts){.rounds = rounds, .messages = rounds, .vectors = rounds / blocks, .all_messages = others * blocks,
                               .all_vectors = others, .reads = 2 * rounds / blocks, .all_reads = 2 * others};
 }
-
-#endif

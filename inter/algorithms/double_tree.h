@@ -19,8 +19,8 @@
  * Source: Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
  * Computing 35 (2009).
  */
-#ifndef HX_INTER_ALGORITHMS_DOUBLE_TREE_H
-#define HX_INTER_ALGORITHMS_DOUBLE_TREE_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 struct hx_double_tree { /* of one number in one tree; 0: none */
@@ -163,5 +163,3 @@ static inline struct hx_counts hx_double_tree_counts(struct hx_group g)
     return (struct hx_counts){.rounds = g.p > 1 ? hx_double_tree_rounds(g.p - 1) : 0, .messages = 2, .vectors = 1, .all_messages = 2 * others,
                               .all_vectors = others, .reads = 2, .all_reads = hx_double_tree_reads(g.p - 1) + 2, .pipelined = 1};
 }
-
-#endif

@@ -10,8 +10,8 @@
  * Numbers ascend with members, so what a run of numbers stands for is a run of members. At distance d, number a
  * exchanges with a ^ d; before, both know about the same 2d numbers (halving), or each about its own d (doubling).
  */
-#ifndef HX_INTER_ALGORITHMS_HALVING_H
-#define HX_INTER_ALGORITHMS_HALVING_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 struct hx_halving {
@@ -80,5 +80,3 @@ static inline struct hx_counts hx_halving_counts(struct hx_group g)
         .all_messages = group * rounds + 2 * excess,
         .all_vectors = phases * others + (g.coll == HX_COLL_REDUCE_SCATTER ? (double)excess / g.p : 0), .reads = reads, .all_reads = 2 * others};
 }
-
-#endif

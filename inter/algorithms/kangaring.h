@@ -15,8 +15,8 @@
  * Each phase costs ceil(p/2) alpha + S (p-1)/p beta: half the rounds of the ring, and only half of what each member
  * sends leaves its pair. Shared by all-gather, reduce-scatter and all-reduce.
  */
-#ifndef HX_INTER_ALGORITHMS_KANGARING_H
-#define HX_INTER_ALGORITHMS_KANGARING_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 enum { HX_KANGARING_CAME, HX_KANGARING_MATES, HX_KANGARING_SUM, HX_KANGARING_ROWS }; /* scratch rows of a track */
@@ -135,5 +135,3 @@ static inline struct hx_counts hx_kangaring_counts(struct hx_group g)
                               .reads = (odd && alone > reads ? alone : reads) / g.p,
                               .all_reads = odd ? reads - 1 - 2.0 / g.p : reads};
 }
-
-#endif

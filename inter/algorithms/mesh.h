@@ -4,8 +4,8 @@
  * member is everybody's first. Two phases of one round, shared by all-reduce, reduce-scatter and all-gather; each
  * costs alpha + S (p-1)/p beta.
  */
-#ifndef HX_INTER_ALGORITHMS_MESH_H
-#define HX_INTER_ALGORITHMS_MESH_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 #define HX_MESH_WINDOW 32 /* exchanges of an all-to-all under way at once */
@@ -45,5 +45,3 @@ static inline struct hx_counts hx_mesh_counts(struct hx_group g)
 
     return (struct hx_counts){.rounds = phases, .messages = messages, .vectors = messages / g.p, .reads = 1, .all_reads = g.p};
 }
-
-#endif

@@ -3,8 +3,8 @@
  * What scans and exclusive scans share. Everything folds in rank order: what comes from a lower member stands on the
  * left, so any associative operation serves. A result of one contribution is that contribution as it is.
  */
-#ifndef HX_INTER_ALGORITHMS_PREFIX_H
-#define HX_INTER_ALGORITHMS_PREFIX_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 /* Everybody sends in to all higher members; what comes from member q stands in row q. Ends with everything joined. */
@@ -41,5 +41,3 @@ static inline struct hx_counts hx_prefix_mesh_counts(struct hx_group g)
     return (struct hx_counts){.rounds = p > 1, .messages = p - 1, .vectors = p - 1, .all_messages = pairs, .all_vectors = pairs, .one_way = 1,
                               .reads = p > 1 + exclusive ? p - exclusive : 0, .all_reads = pairs - 1 + (exclusive ? 0 : p)};
 }
-
-#endif

@@ -3,8 +3,8 @@
  * The ring: member r sends to r+1 and receives from r-1, one block per round. Two phases of p-1 rounds, shared by
  * all-reduce, reduce-scatter and all-gather; each costs (p-1) alpha + S (p-1)/p beta.
  */
-#ifndef HX_INTER_ALGORITHMS_RING_H
-#define HX_INTER_ALGORITHMS_RING_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 /* Blocks that hold nothing, as of other channels, take no steps. */
@@ -58,5 +58,3 @@ static inline struct hx_counts hx_chain_counts(struct hx_group g)
     return (struct hx_counts){.rounds = others, .messages = 1, .vectors = 1, .all_messages = others, .all_vectors = others,
                               .reads = sums > 0 ? 2 : 0, .all_reads = 2 * sums, .neighbours = 1, .pipelined = 1};
 }
-
-#endif

@@ -10,8 +10,8 @@
  * The digit's weight is the number's span: its subtree holds the numbers v .. v + span - 1, a run. Each level of
  * weights, from the highest down, is one round of a broadcast or scatter; a reduction or gather goes back up.
  */
-#ifndef HX_INTER_ALGORITHMS_TREE_H
-#define HX_INTER_ALGORITHMS_TREE_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 #define HX_KNOMIAL_RADIX 4
@@ -189,5 +189,3 @@ static inline struct hx_counts hx_knomial_counts(struct hx_group g)
 {
     return hx_tree_counts(g.p, HX_KNOMIAL_RADIX);
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of inter/fabric call of each other. Results named "0, or -FI_EAGAIN" mean: done, or try again later. */
-#ifndef HX_INTER_FABRIC_FABRIC_H
-#define HX_INTER_FABRIC_FABRIC_H
+#pragma once
+
 #include "inter/fabric/objects.h"
 
 /* rail.c */
@@ -281,4 +281,3 @@ static inline int hx_credit_is_due(const struct hx_edge *edge, const struct hx_f
 {
     return flow->received - flow->reported >= (uint64_t)(HX_GRANT / 2 * edge->npaths);
 }
-#endif

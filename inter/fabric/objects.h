@@ -13,8 +13,8 @@
  * message only up to the first missing one. So no two chunks in flight have the same number modulo 64. If both devices can write
  * into remote memory, long messages use remote writes and pay no credits: write.c.
  */
-#ifndef HX_INTER_FABRIC_OBJECTS_H
-#define HX_INTER_FABRIC_OBJECTS_H
+#pragma once
+
 #include "inter/fabric/provider.h"
 #include "runtime/base/error.h"
 #include <pthread.h>
@@ -305,4 +305,3 @@ struct hx_path_end {
 
 _Static_assert(HX_GRANT * HX_RAILS_MAX <= 1 << HX_CHUNK_BITS && HX_RECV_WINDOW * HX_RAILS_MAX <= 1 << HX_CHUNK_BITS,
                "chunks in flight have different numbers");
-#endif

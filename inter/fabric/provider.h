@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The choice of a libfabric provider and of its interfaces, and what Hierax knows about each provider. An offer is one interface of
  * one provider, as fi_getinfo lists it. */
-#ifndef HX_INTER_FABRIC_PROVIDER_H
-#define HX_INTER_FABRIC_PROVIDER_H
+#pragma once
+
 #include "runtime/ports/transport.h"
 #include "topo/nic.h"
 #include <rdma/fabric.h>
@@ -67,5 +67,3 @@ void hx_offers_visit(hx_offer_visit_t *visit, void *arg);
 
 /* path.c: the IP address in a name of that many bytes, and its length; NULL: there is none. */
 const void *hx_ip_of(const void *name, size_t bytes, size_t *length);
-
-#endif

@@ -9,8 +9,8 @@
  * match ids spread them over the paths. The first path does not depend on the length, so ends with different lengths still meet,
  * and report it.
  */
-#ifndef HX_INTER_FABRIC_STRIPE_H
-#define HX_INTER_FABRIC_STRIPE_H
+#pragma once
+
 #include "inter/fabric/fabric.h"
 
 static inline size_t hx_chunk_bytes(const struct hx_net *net, const struct hx_edge *edge, size_t total_bytes)
@@ -35,5 +35,3 @@ static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct h
     turn = (op->match * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
     return &edge->paths[(turn + offset / op->chunk_bytes) % (uint64_t)edge->npaths];
 }
-
-#endif

@@ -6,8 +6,8 @@
  * that a member reads, each once, and those that it writes: of input, slots and output. What it has written itself it reads
  * from its own cache: that is not counted. Copying S costs 2 S.
  */
-#ifndef HX_INTRA_ALGORITHMS_ALGORITHMS_H
-#define HX_INTRA_ALGORITHMS_ALGORITHMS_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 /* Also fixed parts of a composition: stage->holder then tells who collects or hands out whose block. */
@@ -24,5 +24,3 @@ void hx_prefix_apply_exclusive(struct hx_builder *b);
 void hx_prefix_apply_nothing(struct hx_builder *b); /* on the first node, with the others' slots */
 void hx_barrier_arrive(struct hx_builder *b);
 void hx_barrier_release(struct hx_builder *b);
-
-#endif

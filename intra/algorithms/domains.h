@@ -7,8 +7,8 @@
  *
  *   domains of 3 and 2:  0 1 2 | 3 4     deputies of 0 1 2: 3 3 4     of 3 4: 0 1
  */
-#ifndef HX_INTRA_ALGORITHMS_DOMAINS_H
-#define HX_INTRA_ALGORITHMS_DOMAINS_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 static inline int hx_domains(const struct hx_builder *b)
@@ -91,5 +91,3 @@ static inline void hx_domains_reduce(struct hx_builder *b, int mine, int flag)
     }
     hx_reduce_rows(b, sum, 0, n, b->in, mine);
 }
-
-#endif

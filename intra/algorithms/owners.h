@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Owners: the members whose block may hold something. With few lanes most members of a large node own nothing, and
  * nobody waits for them. Holders: who collects or hands out a member's block. */
-#ifndef HX_INTRA_ALGORITHMS_OWNERS_H
-#define HX_INTRA_ALGORITHMS_OWNERS_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 static inline int hx_owns(const struct hx_builder *b, int member)
@@ -40,5 +40,3 @@ static inline void hx_owners_await(struct hx_builder *b, int flag)
         if (hx_owners_run(b, first, &n))
             hx_await_run(b, flag, first, n);
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Scans in shared memory: a member's slot is read by the higher ones only. */
-#ifndef HX_INTRA_ALGORITHMS_SCAN_SLOTS_H
-#define HX_INTRA_ALGORITHMS_SCAN_SLOTS_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 enum { HX_LOWER_FILLED, HX_LOWER_READ };
@@ -24,5 +24,3 @@ static inline struct hx_counts hx_scan_slots_counts(struct hx_group g)
 {
     return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, g.p}}};
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the single-copy algorithms have in common. */
-#ifndef HX_INTRA_ALGORITHMS_SINGLE_COPY_H
-#define HX_INTRA_ALGORITHMS_SINGLE_COPY_H
+#pragma once
+
 #include "intra/algorithms/owners.h"
 
 /* My block of the others' in, into rows of SCRATCH in their order, each once its flag is up. Everybody begins with the member after
@@ -14,5 +14,3 @@ static inline void hx_fetch_rows(struct hx_builder *b, int flag)
         hx_fetch(b, hx_row(q - (q > b->me), b->me, 1), b->in, q);
     }
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the files of this folder share: the messages of the handshake (join.c), the node's socket, and the acceptor. */
-#ifndef HX_INTRA_SEGMENT_SEGMENT_H
-#define HX_INTRA_SEGMENT_SEGMENT_H
+#pragma once
+
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/ports/ports.h"
 #include <sys/types.h>
@@ -82,5 +82,3 @@ int hx_socket_send(int s, const void *data, size_t bytes, const int *fds, int nf
 /* Returns the bytes received; -1 on error or after timeout seconds (0: wait for ever; negative: do not wait). *nfds in: capacity of
  * fds; out: how many arrived. Further ones are closed. errno is EMFILE if some are missing. */
 ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfds, double timeout);
-
-#endif

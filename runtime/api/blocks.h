@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Ranks' blocks of different length, as the callers of reduce_scatter and allgatherv give them: checked, and told
  * apart. */
-#ifndef HX_API_BLOCKS_H
-#define HX_API_BLOCKS_H
+#pragma once
+
 #include "runtime/engine/engine.h"
 
 /* What the arrays say, for a kind of call; *count: the longest block. */
@@ -12,5 +12,3 @@ struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n,
  * prefix: of the names of counts and displs. */
 hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct hx_blocks *blocks, int n,
                             size_t elem_bytes, int apart);
-
-#endif

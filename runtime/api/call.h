@@ -6,8 +6,8 @@
  * the same on all ranks; each engine runs its calls one after the other. They move when any function of Hierax is
  * called.
  */
-#ifndef HX_API_CALL_H
-#define HX_API_CALL_H
+#pragma once
+
 #include "runtime/api/comm.h"
 
 /* What is wrong with a call's arguments. hx_call_check says so. */
@@ -174,5 +174,3 @@ void hx_requests_fail(struct hx_comm *comm);
 void hx_requests_forget(struct hx_engine *engine);
 /* Requests of comm that are under way. */
 int hx_requests_active(const struct hx_comm *comm);
-
-#endif

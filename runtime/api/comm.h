@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A communicator, and what all of a process share. */
-#ifndef HX_API_COMM_H
-#define HX_API_COMM_H
+#pragma once
+
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/engine/engine.h"
 #include "runtime/base/error.h"
@@ -92,5 +92,3 @@ hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status);
 
 /* A call has failed and ranks may be out of step now: every later call returns status, with the last detail. */
 hx_status_t hx_comm_break(struct hx_comm *comm, hx_status_t status);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ranks of different nodes tell each other of failed communicators: see runtime/engine/failure.h. */
-#ifndef HX_API_FAILED_H
-#define HX_API_FAILED_H
+#pragma once
+
 #include "runtime/api/comm.h"
 
 /* comm is about to be released. Returns nonzero if it has failed. The failure is then kept for ranks of other nodes, which may still be in
@@ -17,5 +17,3 @@ void hx_failed_finish(const struct hx_world *world);
 
 /* Handle a control message that peer, a rank on another node, has sent. arg: the world. */
 void hx_failed_heard(void *arg, int peer, const struct hx_control_message *message);
-
-#endif

@@ -6,8 +6,8 @@
  * Whoever is inside moves the calls of all threads. What it has moved may be what a sleeping thread waits for: letting
  * go, it then wakes the sleepers (hx_notify).
  */
-#ifndef HX_API_LOCK_H
-#define HX_API_LOCK_H
+#pragma once
+
 #include "runtime/api/comm.h"
 #if defined(__has_include) && __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
@@ -51,5 +51,3 @@ hx_status_t hx_folding_refuse(void); /* the status of a call made from there */
         }                                                                                                              \
         locked_status;                                                                                                 \
     })
-
-#endif

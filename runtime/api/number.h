@@ -13,8 +13,8 @@
  *
  * The lowest number is taken first, so that few contexts are touched and memory of freed contexts is used again.
  */
-#ifndef HX_API_NUMBER_H
-#define HX_API_NUMBER_H
+#pragma once
+
 #include "runtime/api/comm.h"
 
 #define HX_NUMBER_WORDS (HX_COMM_NUMBERS / 64)
@@ -50,5 +50,3 @@ int hx_number_take(struct hx_comm_numbers *numbers, uint32_t number);
 void hx_number_give_back(struct hx_comm_numbers *numbers, uint32_t number);
 /* comm is about to be released, and gives up its number. */
 void hx_number_leave(struct hx_comm *comm, uint64_t last_call, int failed);
-
-#endif

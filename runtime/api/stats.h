@@ -6,8 +6,8 @@
  * on the short way (hx_bind keeps the first place of each set empty), so that every call goes the long one, past
  * hx_stats_call.
  */
-#ifndef HX_API_STATS_H
-#define HX_API_STATS_H
+#pragma once
+
 #include "runtime/base/counters.h"
 #include "runtime/plan/plan.h"
 
@@ -34,5 +34,3 @@ void hx_counters_keep(struct hx_comm *comm);
 struct hx_call;
 void hx_stats_call(const struct hx_call *call, uint64_t start_ns); /* a blocking call that has begun then */
 void hx_stats_start(const struct hx_call *call);                   /* one that does not block */
-
-#endif

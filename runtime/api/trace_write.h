@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HX_TRACE: the file, and the spans of non-blocking calls. */
-#ifndef HX_API_TRACE_WRITE_H
-#define HX_API_TRACE_WRITE_H
+#pragma once
+
 #include "runtime/api/call.h"
 #include "runtime/engine/trace_spans.h"
 
@@ -9,5 +9,3 @@
 void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
 /* Write all there is, what is under way included. Warns where that fails. */
 void hx_trace_write(const struct hx_world *world);
-
-#endif

@@ -2,8 +2,8 @@
 /* Clocks and deadlines. Time in which a process was stopped (SIGTSTP, SIGSTOP, a machine that slept) is no waiting time. So if no thread
  * looked at the clock for a while, only HX_UNSEEN_NS of that gap count. Therefore a wait with a deadline sleeps at most HX_LOOK_MS before
  * it looks again. */
-#ifndef HX_BASE_CLOCK_H
-#define HX_BASE_CLOCK_H
+#pragma once
+
 #include <stdint.h>
 #include <time.h>
 
@@ -43,5 +43,3 @@ double hx_clock_awake(void);
 double hx_deadline(double timeout); /* timeout seconds from now on that clock; 0 stays 0: never */
 int hx_deadline_passed(double deadline);
 int hx_deadline_ms(double deadline); /* how long to sleep before the next look, for poll */
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What coll.def says of the collectives. */
-#ifndef HX_COLL_H
-#define HX_COLL_H
+#pragma once
+
 #include <stdint.h>
 
 /* The collectives that have plans; HX_COLL_COUNT also means none. */
@@ -122,5 +122,3 @@ static inline int hx_coll_has_blocks(enum hx_coll coll)
 {
     return hx_coll_gives(coll) == HX_HOLDS_OWN || hx_coll_gets(coll) == HX_HOLDS_OWN || hx_coll_has_pairs(coll);
 }
-
-#endif

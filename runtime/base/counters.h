@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a process counts. */
-#ifndef HX_BASE_COUNTERS_H
-#define HX_BASE_COUNTERS_H
+#pragma once
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,5 +15,3 @@ struct hx_counter_row {
     size_t offset; /* of the member */
 };
 extern const struct hx_counter_row hx_counter_rows[]; /* ends with a NULL name */
-
-#endif

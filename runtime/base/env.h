@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Settings. env.def is the only list: it makes this struct, the parser, coll_info's listing and the manual's table. */
-#ifndef HX_BASE_ENV_H
-#define HX_BASE_ENV_H
+#pragma once
+
 #include "runtime/hierax.h"
 #include <stdint.h>
 #include <stdio.h>
@@ -64,5 +64,3 @@ hx_status_t hx_env_unpack_job(struct hx_env *env, const char *text);
 
 /* Write README's table: one row per setting. */
 void hx_env_list(FILE *out);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of settings made from env.def, and their values as text: for env.c and the tools. */
-#ifndef HX_BASE_ENV_VALUE_H
-#define HX_BASE_ENV_VALUE_H
+#pragma once
+
 #include "runtime/base/env.h"
 
 enum { HX_ENV_VALUE_BYTES = 64, HX_ENV_RANGE_BYTES = 160 };
@@ -40,5 +40,3 @@ const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_R
 /* Set one member from text; NULL and "" mean the default. Owns what it stores in a string member. */
 hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, const char *text,
                              enum hx_env_source source);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors: the function that first decides an error calls hx_fail once; callers pass the status on in silence. */
-#ifndef HX_BASE_ERROR_H
-#define HX_BASE_ERROR_H
+#pragma once
+
 #include "runtime/hierax.h"
 
 #define HX_DETAIL_BYTES 1024
@@ -24,5 +24,3 @@ void hx_detail_keep(char *text);
 
 /* This thread's last detail text; never NULL. */
 const char *hx_last_detail(void);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Open files: a node of many ranks needs more than the usual limit of 1024, and so do connections to many peers. */
-#ifndef HX_BASE_FILES_H
-#define HX_BASE_FILES_H
+#pragma once
+
 #include "runtime/base/error.h"
 
 /* How many open files a process needs while the ranks of its node start, on a node of so many ranks. */
@@ -13,5 +13,3 @@ int hx_files_open(void); /* how many files this process has open */
 hx_status_t hx_files_reserve(int rank, int files);
 /* Fail with HX_ERR_NOMEM because a rank of the node could not be accepted. error: errno of accept; EMFILE: too few descriptors. */
 hx_status_t hx_files_fail(int ranks, int error);
-
-#endif

@@ -4,8 +4,8 @@
  * the last ones that were freed, overwritten, so that a call on one can say so; any other build frees it at once and
  * looks at nothing.
  */
-#ifndef HX_BASE_HANDLE_H
-#define HX_BASE_HANDLE_H
+#pragma once
+
 #include "runtime/base/error.h"
 #include <stdlib.h>
 
@@ -36,5 +36,3 @@ static inline hx_status_t hx_handle_check(const void *handle, const char *name)
         if (of_handle != HX_SUCCESS)                                                                                   \
             return of_handle;                                                                                          \
     } while (0)
-
-#endif

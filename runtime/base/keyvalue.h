@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A table from byte keys to byte values, both copied. */
-#ifndef HX_BASE_KEYVALUE_H
-#define HX_BASE_KEYVALUE_H
+#pragma once
+
 #include <stddef.h>
 
 struct hx_keyvalue {
@@ -14,5 +14,3 @@ int hx_keyvalue_put(struct hx_keyvalue *table, const void *key, size_t key_bytes
 /* The stored value, or NULL. */
 const void *hx_keyvalue_get(const struct hx_keyvalue *table, const void *key, size_t key_bytes, size_t *value_bytes);
 void hx_keyvalue_clear(struct hx_keyvalue *table);
-
-#endif

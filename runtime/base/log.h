@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Log lines on stderr: "hierax[rank] level: text". The level is HX_LOG (error, warn, info, debug). */
-#ifndef HX_BASE_LOG_H
-#define HX_BASE_LOG_H
+#pragma once
 
 enum hx_log_level { HX_LOG_ERROR, HX_LOG_WARN, HX_LOG_INFO, HX_LOG_DEBUG };
 
@@ -14,5 +13,3 @@ void hx_log_write(enum hx_log_level level, const char *format, ...) __attribute_
 #define hx_warn(...) hx_log(HX_LOG_WARN, __VA_ARGS__)
 #define hx_info(...) hx_log(HX_LOG_INFO, __VA_ARGS__)
 #define hx_debug(...) hx_log(HX_LOG_DEBUG, __VA_ARGS__)
-
-#endif

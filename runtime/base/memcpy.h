@@ -8,8 +8,8 @@
  * goes around it since 2.40 (its bug 30994); many systems have an older one. Elsewhere it is the best way to read what another core has
  * written: vectors take up to 1.4 times as long.
  */
-#ifndef HX_BASE_MEMCPY_H
-#define HX_BASE_MEMCPY_H
+#pragma once
+
 #include <stdint.h>
 #include <string.h>
 
@@ -31,5 +31,3 @@ static inline void hx_memcpy(void *dst, const void *src, size_t bytes)
     else
         memcpy(dst, src, bytes);
 }
-
-#endif

@@ -18,8 +18,8 @@
  *
  * A call that needs counts or a barrier first has several plans to run, each between a call_begin and a call_end.
  */
-#ifndef HX_BASE_PROBE_H
-#define HX_BASE_PROBE_H
+#pragma once
+
 #include "runtime/base/trace.h"
 
 #ifdef HAVE_SDT
@@ -99,5 +99,3 @@
         if (HX_TRACING)                                                                                                \
             HX_TRACE_MESSAGE(op, 0);                                                                                           \
     } while (0)
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datatypes and reduction kernels. */
-#ifndef HX_BASE_REDUCE_H
-#define HX_BASE_REDUCE_H
+#pragma once
+
 #include "runtime/hierax.h"
 #include <stdint.h>
 
@@ -32,5 +32,3 @@ const char *hx_reduce_isa(void);
 
 /* buf[i] /= divisor for count elements of a floating or complex type: the last step of HX_AVG. Other types: nothing. */
 void hx_scale_inverse(void *buf, size_t count, hx_dtype_t dtype, int divisor);
-
-#endif

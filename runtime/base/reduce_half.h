@@ -4,8 +4,8 @@
  * overflows to infinity, keeps denormals. Part of reduce_kernels.h. Narrowing expects every NaN to be NAN32's, and
  * gives float16 0x7e00 and bfloat16 0x7fc0. The instructions (F16C, NEON) and the arithmetic below give the same bits.
  */
-#ifndef HX_BASE_REDUCE_HALF_H
-#define HX_BASE_REDUCE_HALF_H
+#pragma once
+
 #include <stdint.h>
 #if defined(__F16C__)
 #include <immintrin.h>
@@ -137,6 +137,4 @@ static inline half_small float16_narrow_small(float_small value)
     return __builtin_convertvector(result, half_small);
 }
 #undef PICK
-#endif
-
 #endif

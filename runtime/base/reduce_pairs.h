@@ -7,8 +7,8 @@
  * Pairs of 8 bytes are keys of 64 bits, value above index, in vectors. Pairs of 16 bytes, of which 4 are padding, are
  * taken one by one. Included by reduce_kernels.h.
  */
-#ifndef HX_BASE_REDUCE_PAIRS_H
-#define HX_BASE_REDUCE_PAIRS_H
+#pragma once
+
 #include <stdint.h>
 #include <string.h>
 
@@ -102,5 +102,3 @@ static inline int64_t long_key(int64_t value, int64_t turn)
             memcpy((struct pair *)dst + i, &pair, sizeof(pair));                                                       \
         }                                                                                                              \
     }
-
-#endif

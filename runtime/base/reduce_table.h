@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The reduction kernels of one instruction set, and the list of those that this CPU can run. Private to reduce.c, its
  * kernels, tests and benchmarks; everybody else asks hx_reduce_kernel. */
-#ifndef HX_BASE_REDUCE_TABLE_H
-#define HX_BASE_REDUCE_TABLE_H
+#pragma once
+
 #include "runtime/base/reduce.h"
 
 /* buf[i] /= divisor for count elements. */
@@ -22,5 +22,3 @@ extern const struct hx_reduce_table hx_reduce_table_avx512;
 
 /* The idx-th table that this CPU can run, the best first; NULL past the last. */
 const struct hx_reduce_table *hx_reduce_table_at(int idx);
-
-#endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Numbers of bytes as text: with an optional K, M or G (powers of 1024). They are read and written without the C library's locale, which
  * belongs to the program. */
-#ifndef HX_BASE_SIZE_H
-#define HX_BASE_SIZE_H
+#pragma once
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -56,5 +56,3 @@ static inline const char *hx_size_format(int64_t bytes, char text[HX_SIZE_BYTES]
     snprintf(text, HX_SIZE_BYTES, "%" PRId64 "%c", bytes, suffixes[idx]);
     return text;
 }
-
-#endif

@@ -3,8 +3,8 @@
  * Finding descriptors of this process that other libraries have opened: above all sockets over IP, by their addresses. It needs no /proc.
  * It calls only functions that are safe in a child made by fork from a program with threads.
  */
-#ifndef HX_BASE_SOCKETS_H
-#define HX_BASE_SOCKETS_H
+#pragma once
+
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -22,4 +22,3 @@ void hx_socket_hurry(int fd); /* receives on it, and on connections accepted fro
 int hx_socket_names(int fd, struct sockaddr_storage *local, struct sockaddr_storage *peer);
 /* The port of an IP address, in network order; 0: the address has none. */
 uint16_t hx_socket_port(const struct sockaddr_storage *name);
-#endif

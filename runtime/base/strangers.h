@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How many connections may exist that have not yet proved to be of the job: at the store, at the node's socket and at endpoints. */
-#ifndef HX_BASE_STRANGERS_H
-#define HX_BASE_STRANGERS_H
+#pragma once
+
 #include <sys/resource.h>
 
 #define HX_STRANGERS_MORE 64  /* more than there are ranks */
@@ -17,5 +17,3 @@ static inline int hx_strangers_most(int ranks)
         return (int)wanted;
     return files.rlim_cur / 4 > HX_STRANGERS_LEAST ? (int)(files.rlim_cur / 4) : HX_STRANGERS_LEAST;
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Copying around the caches. */
-#ifndef HX_BASE_STREAM_H
-#define HX_BASE_STREAM_H
+#pragma once
+
 #include <stddef.h>
 
 /* Of the last-level cache, at most, for each processing unit that may be used: measured in a virtual machine, and more than nearly all processors have. */
@@ -11,5 +11,3 @@
  * will have left the caches anyway before somebody reads it. In order before the stores that follow. Returns bytes; or 0 where it was
  * memcpy: without such stores, or for a few bytes. */
 size_t hx_stream(void *dst, const void *src, size_t bytes);
-
-#endif

@@ -4,8 +4,8 @@
  * program prints goes there. So Hierax occupies the free numbers among 0, 1 and 2 with descriptors that cannot be read or written (O_PATH):
  * the program gets EBADF, as from a closed descriptor. This header stands alone, because tools that do not link the library need it too.
  */
-#ifndef HX_BASE_STREAMS_H
-#define HX_BASE_STREAMS_H
+#pragma once
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -28,5 +28,3 @@ static inline void hx_streams_release(int held)
         if ((held & 1 << fd) && (fcntl(fd, F_GETFL) & O_PATH))
             close(fd);
 }
-
-#endif

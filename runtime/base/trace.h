@@ -10,8 +10,8 @@
  *
  * One thread at a time is in Hierax (lock.h), so nothing here is atomic.
  */
-#ifndef HX_BASE_TRACE_H
-#define HX_BASE_TRACE_H
+#pragma once
+
 #include "runtime/base/clock.h"
 #include <stdio.h>
 
@@ -75,5 +75,3 @@ uint8_t hx_trace_thread(void);
 void hx_trace_wait(uint64_t since);
 /* This thread waits for this rank of the job (-1: none in particular). Returns 0. */
 int hx_trace_in_vain(int awaited);
-
-#endif

@@ -7,8 +7,8 @@
  * A request holds what it uses, and so does a blocking call, which may wait for its turn: after hx_op_free or hx_dtype_free they go on, and
  * new calls are refused.
  */
-#ifndef HX_BASE_USER_TABLE_H
-#define HX_BASE_USER_TABLE_H
+#pragma once
+
 #include "runtime/hierax.h"
 #include <stdint.h>
 
@@ -42,5 +42,3 @@ void hx_user_let_go(unsigned handle);
 uint32_t hx_user_take(size_t bytes, struct hx_user_op op);
 /* handle is open. */
 void hx_user_close(unsigned handle);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bootstrap: rank, size, and a put/fence/get store, from whatever launched this process. */
-#ifndef HX_BOOTSTRAP_BOOTSTRAP_H
-#define HX_BOOTSTRAP_BOOTSTRAP_H
+#pragma once
+
 #include "runtime/base/env.h"
 #include "runtime/hierax.h"
 
@@ -45,5 +45,3 @@ void hx_boot_abort(struct hx_boot *boot, const char *why);
 void hx_boot_close(struct hx_boot *boot, int finalize);
 /* In a child made by fork: close descriptors that would hide the end of its parent. Calls only functions that are safe there. */
 void hx_boot_close_in_child(const struct hx_boot *boot);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a launcher's client provides to bootstrap.c, which splits and encodes values and numbers the fences. */
-#ifndef HX_BOOTSTRAP_LAUNCHER_H
-#define HX_BOOTSTRAP_LAUNCHER_H
+#pragma once
+
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/base/clock.h"
 
@@ -43,5 +43,3 @@ int hx_boot_pmi1_present(const struct hx_env *env);
 /* Wait for poll events on fd. Returns 1: they are there, 0: the deadline (clock.h) has passed, -1: see errno. Serves the descriptor
  * of hx_boot_on_wait meanwhile. */
 int hx_boot_wait_fd(int fd, short events, double deadline);
-
-#endif

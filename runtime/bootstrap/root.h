@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HX_ROOT, the address of the TCP store, and the store that rank 0 serves there if no launcher does. */
-#ifndef HX_BOOTSTRAP_ROOT_H
-#define HX_BOOTSTRAP_ROOT_H
+#pragma once
+
 #include "runtime/bootstrap/launcher.h"
 
 #include <netdb.h>
@@ -30,5 +30,3 @@ struct hx_store_thread; /* store_thread.c: a thread that runs a store */
 hx_status_t hx_store_thread_start(struct hx_root *root, int size, const char *secret, struct hx_store_thread **thread);
 /* First wait, for a bounded time, until all ranks have left; if not orderly, until all know that the job has failed. */
 void hx_store_thread_stop(struct hx_store_thread *thread, int orderly);
-
-#endif

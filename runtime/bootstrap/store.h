@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TCP store's server: one object without threads. Its owner drives it: coll_run's loop, or a thread of rank 0. It needs no
  * other part of the library but runtime/base, so coll_run need not link the library. */
-#ifndef HX_BOOTSTRAP_STORE_H
-#define HX_BOOTSTRAP_STORE_H
+#pragma once
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,5 +63,3 @@ int hx_store_finished(const struct hx_store *store); /* every rank has left, or 
  * none. */
 const char *hx_store_failure(const struct hx_store *store, int *aborted_rank, int *dead_rank);
 void hx_store_close(struct hx_store *store);
-
-#endif

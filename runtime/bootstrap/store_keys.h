@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The connection of a rank to the TCP store, for both ends. Each side proves to the other that it knows HX_SECRET, which never
  * crosses the wire. Everything after that is encrypted and authenticated. */
-#ifndef HX_BOOTSTRAP_STORE_KEYS_H
-#define HX_BOOTSTRAP_STORE_KEYS_H
+#pragma once
+
 #include "runtime/bootstrap/store.h"
 
 /* What both sides send in clear. The proofs and keys depend on all of it. Its nonces give each connection its own keys. */
@@ -36,5 +36,3 @@ struct hx_store_frame hx_store_frame_swap(const struct hx_store_frame *head);
 /* Set the socket's options, on both ends: small frames leave at once, and the connection breaks 25 s after the other host has
  * vanished. */
 void hx_store_socket_tune(int fd);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Inside the store's server: the connection of one client (store_wire.c), and the store itself. */
-#ifndef HX_BOOTSTRAP_STORE_SERVER_H
-#define HX_BOOTSTRAP_STORE_SERVER_H
+#pragma once
+
 #include "runtime/bootstrap/store_keys.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/keyvalue.h"
@@ -67,5 +67,3 @@ void hx_store_answer_failure(const struct hx_store *store, struct hx_store_clien
 /* The job has failed. Ranks at the fence learn it now, the others at their next request. Only the first reason counts. */
 void hx_store_fail(struct hx_store *store, hx_status_t status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void hx_store_rank_left(struct hx_store *store, int rank);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which ranks a call waits for: by its steps and messages, and by what the ranks of this node have entered. */
-#ifndef HX_ENGINE_AWAITED_H
-#define HX_ENGINE_AWAITED_H
+#pragma once
+
 #include "runtime/engine/engine.h"
 
 /* The rank of the job for which the run waits, or the first of them; -1: none in particular. */
@@ -23,5 +23,3 @@ void hx_awaited_describe(const struct hx_run *run, char *text, size_t bytes);
 void hx_awaited_warn(const struct hx_run *run);
 /* The wait has timed out: record the operation and who is missing. Returns HX_ERR_TIMEOUT. */
 hx_status_t hx_awaited_fail(const struct hx_run *run);
-
-#endif

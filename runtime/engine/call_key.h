@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A call without its buffers: calls with equal keys can share a bound plan. */
-#ifndef HX_ENGINE_CALL_KEY_H
-#define HX_ENGINE_CALL_KEY_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 /* Why a collective is called: the caller wants it, or it is a part of another public function. Calls with different purposes never match,
@@ -57,5 +57,3 @@ static inline int hx_call_key_awaits_all(const struct hx_call_key *key)
 }
 
 /* A plan bound to a call key. */
-
-#endif

@@ -13,8 +13,8 @@
  * ever, and match ids of calls repeat: after HX_CALLS_AHEAD such calls in a row the next one begins with a barrier
  * (hx_call_is_ahead).
  */
-#ifndef HX_ENGINE_ENGINE_H
-#define HX_ENGINE_ENGINE_H
+#pragma once
+
 #include "runtime/plan/layout.h"
 #include "runtime/base/reduce.h"
 #include "runtime/base/user_table.h"
@@ -307,5 +307,3 @@ int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *matc
 /* What a message has failed with (net.done < 0). */
 hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t);
 void hx_transfer_cancel_all(struct hx_run *run);
-
-#endif

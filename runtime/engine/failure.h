@@ -19,8 +19,8 @@
  * A question also names the call of the rank that asks. The receiver compares this call with those that it has entered and left last. This
  * finds calls between nodes that differ so much that no message arrives. If messages do arrive, their proofs show the difference.
  */
-#ifndef HX_ENGINE_FAILURE_H
-#define HX_ENGINE_FAILURE_H
+#pragma once
+
 #include "runtime/engine/engine.h"
 
 #define HX_HAS_FINISHED "has finished (hx_finalize)"
@@ -40,5 +40,3 @@ const struct hx_failure *hx_failure_look(const struct hx_engine *engine, hx_stat
  * late rank lives. */
 struct hx_control_message hx_failure_question(const struct hx_run *run, int late);
 struct hx_control_message hx_failure_question_of(int late);
-
-#endif

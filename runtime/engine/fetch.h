@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Can the ranks of this node read each other's memory? Asked once, at start-up. */
-#ifndef HX_ENGINE_FETCH_H
-#define HX_ENGINE_FETCH_H
+#pragma once
+
 #include "runtime/ports/node.h"
 
 /* Let the ranks of the node read this one's memory; then, once all have done so, see whether this one can read theirs. What it finds is in
@@ -9,5 +9,3 @@
 void hx_fetch_offer(struct hx_shared *shared);
 void hx_fetch_try(struct hx_shared *shared);
 void hx_fetch_end(void); /* not any more */
-
-#endif

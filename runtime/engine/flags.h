@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The flags of a stage, as its steps use them: raised, awaited, and seen by the one member that is elected. Inline, since a small call is
  * little else. For run.c. */
-#ifndef HX_ENGINE_FLAGS_H
-#define HX_ENGINE_FLAGS_H
+#pragma once
+
 #include "runtime/engine/engine.h"
 #include "runtime/engine/signature.h"
 
@@ -117,5 +117,3 @@ static inline enum hx_awaited hx_mate_awaited(const struct hx_run *run, const st
         return HX_AWAITED_MATE;
     return HX_AWAITED_ELSEWHERE;
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Issuing a step: both executors go by it. */
-#ifndef HX_ENGINE_ISSUE_H
-#define HX_ENGINE_ISSUE_H
+#pragma once
+
 #include "runtime/engine/flags.h"
 
 static inline int hx_transfers_done(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
@@ -56,5 +56,3 @@ static inline __attribute__((always_inline)) int hx_step_issue(struct hx_run *ru
     }
     __builtin_unreachable(); /* the builder makes no others */
 }
-
-#endif

@@ -5,8 +5,8 @@
  * ask). A rank that finds a death tells its node through the segment. Every call of a communicator with the dead rank then fails; calls of
  * other communicators go on. Other nodes learn of a death as of every failure: see failure.h.
  */
-#ifndef HX_ENGINE_LIVENESS_H
-#define HX_ENGINE_LIVENESS_H
+#pragma once
+
 #include "runtime/ports/node.h"
 
 /* As soon as it has the segment: from now on the end of this process is a death. */
@@ -29,4 +29,3 @@ void hx_watch_look_at(struct hx_shared *shared, int rank);
 void hx_watch_tell(struct hx_shared *shared, int rank);
 /* The index in ranks of the rank that was found dead first; -1: none. Others may have ended since because of that death. */
 int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n);
-#endif

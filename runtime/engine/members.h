@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A communicator as its engines see it: its ranks, and whether it has failed. */
-#ifndef HX_ENGINE_MEMBERS_H
-#define HX_ENGINE_MEMBERS_H
+#pragma once
+
 #include "runtime/ports/ports.h"
 
 /* The identity of a communicator. All members agree on it. Its contexts are number * HX_COMM_CONTEXTS and those that follow. */
@@ -38,5 +38,3 @@ static inline uint64_t hx_members_prefix(const struct hx_members *members, int w
     uint64_t all = (uint64_t)members->id.generation << HX_CONTEXT_BITS | (uint64_t)hx_members_context(members, which);
     return bits < 64 ? all & ((UINT64_C(1) << bits) - 1) : all;
 }
-
-#endif

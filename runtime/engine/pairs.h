@@ -5,8 +5,8 @@
  * one of these members again. A member that waits for it finds that out: on the same node by a mark beside the ring between them, on
  * another node by the answer to its question (failure.h).
  */
-#ifndef HX_ENGINE_PAIRS_H
-#define HX_ENGINE_PAIRS_H
+#pragma once
+
 #include "runtime/engine/engine.h"
 
 /* A group with this rank of the job has failed here, or that rank tells that it has failed there. engine: the engine that creates
@@ -16,5 +16,3 @@ void hx_pair_lose(struct hx_engine *engine, int rank, hx_status_t status);
 hx_status_t hx_pair_lost(const struct hx_engine *engine, int rank);
 /* The number of the next message from that rank, or to it. With a rank that is lost none is counted: the message meets no other. */
 uint64_t hx_pair_count(struct hx_engine *engine, int rank, int sends);
-
-#endif

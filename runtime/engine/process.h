@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* This process as the engine sees it: what the engines of all communicators have in common, and what they ask of their owner. */
-#ifndef HX_ENGINE_PROCESS_H
-#define HX_ENGINE_PROCESS_H
+#pragma once
+
 #include "runtime/base/env.h"
 #include "runtime/engine/wait.h"
 #include "runtime/ports/ports.h"
@@ -46,5 +46,3 @@ struct hx_process {
     struct hx_peer_map **peer_maps;         /* [ranks of the node] those of others that are mapped here; NULL until used */
     uint64_t shared_allocs_made;
 };
-
-#endif

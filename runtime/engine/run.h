@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What run.c and run_slices.c have from each other. */
-#ifndef HX_ENGINE_RUN_H
-#define HX_ENGINE_RUN_H
+#pragma once
+
 #include "runtime/engine/engine.h"
 
 /* Let rings, network and other calls move. Returns nonzero when something moved. */
@@ -15,5 +15,3 @@ void hx_slices_begin(struct hx_run *run);
 int hx_slices_advance(struct hx_run *run);
 int hx_slices_finished(const struct hx_bound *bound);
 void hx_slices_run(struct hx_run *run);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory of hx_alloc, which the other ranks of the node can map: FETCH then copies it without a system call. */
-#ifndef HX_ENGINE_SHARED_ALLOC_H
-#define HX_ENGINE_SHARED_ALLOC_H
+#pragma once
+
 #include "runtime/engine/process.h"
 
 /* Which part of another process's memory this one has mapped: the addresses there from first on, to before end, stand here delta further. */
@@ -22,5 +22,3 @@ struct hx_view hx_peer_map_view(struct hx_process *process, int row, const struc
 /* Give back all that is left of this process, and those of others. */
 void hx_shared_allocs_close(struct hx_process *process);
 void hx_peer_maps_close(struct hx_process *process);
-
-#endif

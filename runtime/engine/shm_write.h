@@ -8,8 +8,8 @@
  * where they are near and 220 to 350 where they are far, 65 by the second in both cases. So each rank measures now and then for how long a line
  * of another's is under way: about 20 ns and 120 there. Only on AMD's processors: others were not at hand.
  */
-#ifndef HX_ENGINE_SHM_WRITE_H
-#define HX_ENGINE_SHM_WRITE_H
+#pragma once
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,5 +19,3 @@ struct hx_engine;
 
 /* As memcpy, of at least HX_SHARE_LEAST bytes into this rank's part of the shared segment, on behalf of the engine's call under way. */
 void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes);
-
-#endif

@@ -9,8 +9,8 @@
  *                   (failure.h).
  *   HX_CHECK=1      compares signatures before each call (call.c).
  */
-#ifndef HX_ENGINE_SIGNATURE_H
-#define HX_ENGINE_SIGNATURE_H
+#pragma once
+
 #include "runtime/ports/transport.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +61,3 @@ int hx_stamp_is_refused(struct hx_run *run, const struct hx_control *control, in
 /* Stamps in run's communicator, of this rank and of another rank of this node. Nonzero if they are of the same call and differ: then
  * run->status is HX_ERR_MISMATCH, with a text. */
 int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs);
-
-#endif

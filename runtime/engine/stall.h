@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What ends a long wait, and what a failed call tells others. */
-#ifndef HX_ENGINE_STALL_H
-#define HX_ENGINE_STALL_H
+#pragma once
+
 #include "runtime/engine/engine.h"
 
 /* ctx: a struct hx_run that has waited for long. */
@@ -14,5 +14,3 @@ void hx_stall_name(const struct hx_run *run);
 /* The run's communicator has failed: what the run knows of the dead its node shall know, and why it failed those with which it has
  * messages. */
 void hx_stall_end(const struct hx_run *run);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* HX_TRACE: the spans of calls and stages. Only while hx_trace is not NULL. */
-#ifndef HX_ENGINE_TRACE_SPANS_H
-#define HX_ENGINE_TRACE_SPANS_H
+#pragma once
+
 #include "runtime/base/probe.h"
 #include "runtime/engine/engine.h"
 
@@ -16,4 +16,3 @@ void hx_trace_call_begin(struct hx_trace_open *open, const char *name, const str
 void hx_trace_call_end(struct hx_trace_open *open, hx_status_t status);
 
 void hx_trace_stage(const struct hx_run *run, const struct hx_instance *instance);
-#endif

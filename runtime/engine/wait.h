@@ -13,8 +13,8 @@
  * (tests/model/doorbell.pml).
  * Who waits for network completions polls the queue's descriptor together with an eventfd of its own.
  */
-#ifndef HX_ENGINE_WAIT_H
-#define HX_ENGINE_WAIT_H
+#pragma once
+
 #include "runtime/ports/node.h"
 #include "runtime/ports/transport.h"
 #include <pthread.h>
@@ -113,5 +113,3 @@ static inline void hx_pause(void)
     __asm__ volatile("isb" ::: "memory");
 #endif
 }
-
-#endif

@@ -14,8 +14,8 @@
  * neither call can end: the calls are a mismatch, and fail with HX_ERR_MISMATCH. This is certain only if each process has one thread, and
  * that thread is in a blocking call. In all other cases HX_TIMEOUT ends the wait, and the text says where each rank is.
  */
-#ifndef HX_ENGINE_WHEREABOUTS_H
-#define HX_ENGINE_WHEREABOUTS_H
+#pragma once
+
 #include "runtime/engine/engine.h"
 
 /* Threads of this process; 0: not known. */
@@ -47,5 +47,3 @@ void hx_stand_heard(struct hx_process *process, const struct hx_members *members
                     const struct hx_control_message *message);
 
 void hx_whereabouts_forget(struct hx_process *process); /* at the end */
-
-#endif

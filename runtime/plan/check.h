@@ -10,8 +10,8 @@
  * there; results that are not equal bit by bit on all ranks; a barrier that lets somebody through early. DESIGN
  * section 3.
  */
-#ifndef HX_PLAN_CHECK_H
-#define HX_PLAN_CHECK_H
+#pragma once
+
 #include "runtime/plan/layout.h"
 
 struct hx_check_call {
@@ -39,5 +39,3 @@ void hx_check_pair_counts_free(struct hx_pair_counts *pair_counts);
  * 1 or none. With pair counts, all of it short, or (sparse) all long. */
 void hx_check_sizes(struct hx_plan *const *plans, int nplans, int window_fine, int window_coarse, int sparse,
                     struct hx_sizes *sizes);
-
-#endif

@@ -5,8 +5,8 @@
  * time. An access by a transfer happens at any time from its post until its JOIN, so it is before what knows the time
  * of the JOIN. Private to check*.c.
  */
-#ifndef HX_PLAN_CHECK_MEMORY_H
-#define HX_PLAN_CHECK_MEMORY_H
+#pragma once
+
 #include "runtime/plan/check.h"
 
 #define HX_CHECK_NONE UINT32_MAX
@@ -129,5 +129,3 @@ int hx_check_value_overlap(const struct hx_check_store *store, uint32_t a, uint3
 uint32_t hx_check_value_fold(struct hx_check_store *store, uint32_t a, uint32_t b); /* a op b */
 /* The step that made it by folding is at its end: what follows is another rounding. */
 void hx_check_value_round(struct hx_check_store *store, uint32_t value);
-
-#endif

@@ -3,8 +3,8 @@
  * A run of the checker: every rank's way through every call. Threads of the clocks are one per rank (its calls) and
  * one per rank, stage and place in the window: the engine promises no more order than that. Private to check*.c.
  */
-#ifndef HX_PLAN_CHECK_RUN_H
-#define HX_PLAN_CHECK_RUN_H
+#pragma once
+
 #include "runtime/plan/check_memory.h"
 
 struct hx_check_instance { /* one slice of one stage */
@@ -108,5 +108,3 @@ hx_status_t hx_check_run_open(struct hx_check_run *run, const struct hx_shape *s
                               int ncalls);
 void hx_check_call_begin(struct hx_check_run *run, int call, int rank);
 void hx_check_call_end(struct hx_check_run *run, int call, int rank);
-
-#endif

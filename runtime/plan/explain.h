@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a plan does, for people: the text of its steps, and its rounds, messages and bytes. */
-#ifndef HX_PLAN_EXPLAIN_H
-#define HX_PLAN_EXPLAIN_H
+#pragma once
+
 #include "runtime/plan/layout.h"
 #include <stdio.h>
 
@@ -28,5 +28,3 @@ void hx_stage_count(const struct hx_plan *plan, int stage, const struct hx_shape
                     struct hx_plan_stats *stats);
 void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, const struct hx_sizes *sizes,
                    struct hx_plan_stats *stats);
-
-#endif

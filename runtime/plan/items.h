@@ -3,8 +3,8 @@
  * The plan blocks that a stage block is made of: those of its list, or of a matrix, whose rows and columns are lists of
  * ranks, those from a rank of its row to one of its column. Private to layout.c.
  */
-#ifndef HX_PLAN_ITEMS_H
-#define HX_PLAN_ITEMS_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 static inline uint32_t hx_list_start(const struct hx_stage *stage, uint32_t b)
@@ -73,5 +73,3 @@ static inline int hx_is_picked(const struct hx_stage *stage, uint32_t first)
 {
     return first >= stage->nblocks;
 }
-
-#endif

@@ -18,8 +18,8 @@
  * place in the vector too, from the first one on; and whichever of IN and OUT has them all may hold them wherever the
  * caller wants them.
  */
-#ifndef HX_PLAN_LAYOUT_H
-#define HX_PLAN_LAYOUT_H
+#pragma once
+
 #include "runtime/plan/plan.h"
 
 /* All that a rank sends and receives, where it is not the same for all pairs: an entry per rank. */
@@ -131,5 +131,3 @@ static inline uint32_t hx_slice_limit(uint64_t slice, uint64_t finished, uint32_
 {
     return slice > finished && before < nsteps ? before : nsteps;
 }
-
-#endif

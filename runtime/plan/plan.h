@@ -20,8 +20,8 @@
  *
  *   4 ranks on 2 nodes, a stage between the nodes, rows {0 1} {2 3}, columns {0} {2}:  block (0, 1) is 0->2 1->2, plan blocks 2 and 6
  */
-#ifndef HX_PLAN_PLAN_H
-#define HX_PLAN_PLAN_H
+#pragma once
+
 #include "runtime/base/coll.h"
 #include "runtime/hierax.h"
 #include "topo/shape.h"
@@ -379,5 +379,3 @@ hx_status_t hx_plan_seal(struct hx_plan *plan); /* numbers flags, counts levels;
 void hx_plan_retain(struct hx_plan *plan);
 void hx_plan_release(struct hx_plan *plan);
 size_t hx_plan_bytes(const struct hx_plan *plan);
-
-#endif

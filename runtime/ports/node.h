@@ -27,8 +27,8 @@
  *   left      stored with release when a call has ended here; a rank that writes the slots again acquires it (run.c)
  *   bell      see wait.h
  */
-#ifndef HX_PORTS_NODE_H
-#define HX_PORTS_NODE_H
+#pragma once
+
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
 #include <stdatomic.h>
@@ -261,5 +261,3 @@ hx_status_t hx_shared_context(struct hx_shared *shared, int context);
 /* A context for these members; ranks and rows stay the caller's. Errors: HX_ERR_NOMEM. */
 hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int context, int n, int me, const int *ranks,
                          const int *rows);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of operations through which the runtime reaches segment, network and planner. */
-#ifndef HX_PORTS_PORTS_H
-#define HX_PORTS_PORTS_H
+#pragma once
+
 #include "runtime/base/counters.h"
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/plan/plan.h"
@@ -64,5 +64,3 @@ struct hx_registry {
     const struct hx_planner_ops *planner;
 };
 extern const struct hx_registry hx_registry;
-
-#endif

@@ -6,8 +6,8 @@
  * in flight between two ranks, so nothing depends on order. Long messages travel as chunks; the transport cuts them, keeps several in
  * flight, and holds them back by the credits of the edge. All calls are made by one thread; none blocks.
  */
-#ifndef HX_PORTS_TRANSPORT_H
-#define HX_PORTS_TRANSPORT_H
+#pragma once
+
 #include "runtime/base/env.h"
 #include "runtime/hierax.h"
 #include <stdint.h>
@@ -233,5 +233,3 @@ struct hx_net_ops {
 };
 
 extern const struct hx_net_ops hx_net_fabric; /* inter/fabric/endpoint.c */
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Start-up: from a launcher's environment to a connected world communicator, and back. */
-#ifndef HX_START_STARTUP_H
-#define HX_START_STARTUP_H
+#pragma once
+
 #include "runtime/api/comm.h"
 
 hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
@@ -61,5 +61,3 @@ hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64
 /* All ranks fail for the same reason, and hold their errors (error.h). Rank 0 reports it. The others give rank 0 a moment before they
  * return, because launchers end a job when one of its ranks ends. */
 void hx_alike_tell(const struct hx_world *world);
-
-#endif

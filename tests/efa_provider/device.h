@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* For the tests of the provider: an endpoint with all it needs, used by plain libfabric calls, and cases that run in a
  * child of their own, because a breach ends it and EFA_WORST is read once. */
-#ifndef HX_TEST_EFA_DEVICE_H
-#define HX_TEST_EFA_DEVICE_H
+#pragma once
+
 #include "runtime/base/clock.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -180,5 +180,3 @@ static int child_run(void (*body)(void), const char *worst, char *said, size_t b
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return status;
 }
-
-#endif

@@ -10,8 +10,8 @@
  *   addresses, endpoint        endpoint.c      posts, and their refusal; contract.c: their checks
  *   wire                       wire.c          what a device does by itself, whenever the completion queue is read
  */
-#ifndef EFA_PROVIDER_H
-#define EFA_PROVIDER_H
+#pragma once
+
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -218,5 +218,3 @@ int efa_wire_open(struct efa_ep *ep); /* 0, or -errno */
 void efa_wire_close(struct efa_ep *ep);
 void efa_wire_greet(struct efa_ep *ep, struct efa_peer *peer);
 void efa_wire_progress(struct efa_ep *ep);
-
-#endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Elements of any type as the tests of collectives see them: what each rank contributes, and how two become one. Written without the
  * library's kernels, which are under test. */
-#ifndef HX_TEST_ELEMENTS_H
-#define HX_TEST_ELEMENTS_H
+#pragma once
+
 #include "runtime/hierax.h"
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +29,3 @@ struct value folded(int n_ranks, int scans, size_t i, hx_dtype_t t, hx_op_t op);
  * kept until one of another type or operation is asked for: to make them takes longer than the call that they are for. */
 const unsigned char *vector_input(int r, size_t first, size_t n, hx_dtype_t t, hx_op_t op);
 const unsigned char *vector_folded(int n_ranks, int scans, size_t first, size_t n, hx_dtype_t t, hx_op_t op);
-
-#endif

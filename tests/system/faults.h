@@ -7,8 +7,8 @@
  *   faults_judge.c  compares the records with what Hierax promises
  *   faults.c        the driver: starts the ranks, without a launcher that would end them; stops and continues them
  */
-#ifndef HX_TESTS_FAULTS_H
-#define HX_TESTS_FAULTS_H
+#pragma once
+
 #include <hierax.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -115,4 +115,3 @@ int faults_is_deadly(const struct round *round);
 void faults_play(const struct round *round, int rank, struct record *records) __attribute__((noreturn));
 /* Print what is wrong; returns how many things are. */
 int faults_judge(const struct round *round, const struct record *records);
-#endif

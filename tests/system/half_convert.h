@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 16-bit floats to float32 and back, whole arrays, by the vector conversions of the reduction kernels: what a program would do around an
  * all-reduce of float32. */
-#ifndef HX_HALF_CONVERT_H
-#define HX_HALF_CONVERT_H
+#pragma once
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,4 +14,3 @@ struct half_convert { /* count: a multiple of 16 */
 };
 
 const struct half_convert *half_convert_here(void); /* the fastest that this CPU runs */
-#endif

@@ -6,8 +6,8 @@
  *   |- socket 0:  NUMA 0 {0,1} -- 10:00.0, 10:00.1    NUMA 1 {2,3} -- 20:00.0    socket itself -- 30:00.0
  *   `- socket 1:  NUMA 2 {4,5} -- 40:00.0             NUMA 3 {6,7}
  */
-#ifndef HX_TESTS_DESCRIBED_H
-#define HX_TESTS_DESCRIBED_H
+#pragma once
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,5 +110,3 @@ static struct hx_topo *open_bound(const char *cpus)
         fail_msg("%s", error);
     return topo;
 }
-
-#endif

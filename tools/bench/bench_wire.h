@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plain TCP between the nodes of a job: bench_wire_join.c connects, bench_wire.c measures. */
-#ifndef HX_TOOLS_BENCH_BENCH_WIRE_H
-#define HX_TOOLS_BENCH_BENCH_WIRE_H
+#pragma once
+
 #include "tools/common/bench_backend.h"
 
 #define WIRE_PATIENCE_NS 5e8 /* for a join, all pings, or a stream: meanwhile the other ranks wait in the library, which gives up after HX_TIMEOUT */
@@ -23,5 +23,3 @@ int wire_wait(int s, short events, double since);
 
 /* The most of all ranks' values; below 0 where the backend failed. */
 double wire_most(double mine);
-
-#endif

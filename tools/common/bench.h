@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_bench: what its parts share. The parts know no library; bench_backend.h is the only way to one. */
-#ifndef HX_TOOLS_COMMON_BENCH_H
-#define HX_TOOLS_COMMON_BENCH_H
+#pragma once
+
 #include "tools/common/options.h"
 #include "tools/common/report.h"
 #include "runtime/base/coll.h"
@@ -187,5 +187,3 @@ const char *bench_date(char text[BENCH_TEXT_BYTES]); /* now, in UTC */
 /* The next setting of Hierax in the environment, without those by which ranks find each other; NULL: no more. *at is 0
  * at first. */
 const char *bench_setting(int *at);
-
-#endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The library under test: the only code that differs between coll_bench (Hierax) and coll_bench_mpi. Calls return 0, or
  * -1 after printing why. */
-#ifndef HX_TOOLS_COMMON_BENCH_BACKEND_H
-#define HX_TOOLS_COMMON_BENCH_BACKEND_H
+#pragma once
+
 #include "tools/common/bench.h"
 
 extern const char *bench_backend_tool;                     /* "coll_bench", for messages */
@@ -57,5 +57,3 @@ static inline int bench_barrier(void)
     const struct bench_call call = {.collective = HX_FUNCTION_BARRIER};
     return bench_backend_call(&call);
 }
-
-#endif

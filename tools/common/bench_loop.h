@@ -2,8 +2,8 @@
 /* The timed loop, which coll_bench and coll_tune share so that both measure alike: the buffers of a row, a call, and
  * one repetition. The method is described in coll_bench --help. All ranks take part in each function that does not say
  * otherwise. */
-#ifndef HX_TOOLS_COMMON_BENCH_LOOP_H
-#define HX_TOOLS_COMMON_BENCH_LOOP_H
+#pragma once
+
 #include "tools/common/bench.h"
 
 struct bench_loop {
@@ -43,5 +43,3 @@ int bench_loop_has_result(const struct bench_loop *l);
 /* The row's count and its exact bytes from a wanted size: whole elements, the same number for each rank; on this rank
  * alone. */
 void bench_row_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row);
-
-#endif

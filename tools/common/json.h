@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* JSON documents: the one reader of those that a person names, and the one way to write them. */
-#ifndef HX_TOOLS_COMMON_JSON_H
-#define HX_TOOLS_COMMON_JSON_H
+#pragma once
+
 #include "tools/common/options.h"
 #include <json.h>
 #include <stdint.h>
@@ -28,5 +28,3 @@ void json_print(FILE *out, struct json_object *document);
 
 /* As a whole: see whole_file.h. 0, or -1 with "--option=path: reason" in error, unless something is there already. */
 int json_file_write(const char *option, const char *path, struct json_object *document, char error[OPTION_TEXT_BYTES]);
-
-#endif

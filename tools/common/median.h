@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HX_TOOLS_COMMON_MEDIAN_H
-#define HX_TOOLS_COMMON_MEDIAN_H
+#pragma once
+
 #include <stdlib.h>
 
 static inline int ascending_compare(const void *a, const void *b)
@@ -21,5 +21,3 @@ static inline double median(double *values, size_t n)
     ascending_sort(values, n);
     return n == 0 ? 0 : (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
-
-#endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the tools' command lines share: values and names, and the message for a wrong one, which tells the value, the
  * nearest good one and the choices. Nothing here prints or exits: a tool of many ranks must agree first. */
-#ifndef HX_TOOLS_COMMON_OPTIONS_H
-#define HX_TOOLS_COMMON_OPTIONS_H
+#pragma once
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -88,5 +88,3 @@ const char *option_foreign(const struct option_tool *tool, uint64_t used, unsign
 
 /* Print what HELP or VERSION asks for. The exit status: 1 if it could not be printed. */
 int option_answer(const struct option_tool *tool, enum option_end end, const char *name, const char *version);
-
-#endif

@@ -4,8 +4,8 @@
  * written, or a package that is missing, is known at once. coll_report reads the documents as they arrive and sleeps between them. When
  * the tool ends, however it ends, coll_report makes its files from the last document.
  */
-#ifndef HX_TOOLS_COMMON_REPORT_H
-#define HX_TOOLS_COMMON_REPORT_H
+#pragma once
+
 #include "tools/common/options.h"
 #include <json.h>
 #include <limits.h>
@@ -45,5 +45,3 @@ void report_update(struct report *r, struct json_object *document);
 /* Wait for the report of the last document. That takes seconds: first let the other ranks finish. Returns 0, or -1 with
  * "--option=path: reason" in error: a file could not be written in full. */
 int report_close(struct report *r, char error[OPTION_TEXT_BYTES]);
-
-#endif

@@ -2,8 +2,8 @@
 /* Files that are there as a whole or as they were before, whenever the program ends: written beside, then renamed. A
  * symbolic link stays, and leads to the new file, which has the mode of the old one. What is no regular file (a pipe, a
  * device, "-" for standard output) is written as it is, so once only. */
-#ifndef HX_TOOLS_COMMON_WHOLE_FILE_H
-#define HX_TOOLS_COMMON_WHOLE_FILE_H
+#pragma once
+
 #include "tools/common/options.h"
 #include <limits.h>
 #include <stdio.h>
@@ -44,5 +44,3 @@ void standard_output_flush(void);
 /* Has all gone out that was printed? 0, or -1 after "tool: standard output: reason" on standard error; where only
  * nobody reads any more, nothing is said. */
 int standard_output_check(const char *tool);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_info: what its files share. Everything told is made once, as JSON; the text for people is written from that. */
-#ifndef HX_TOOLS_INFO_COLL_INFO_H
-#define HX_TOOLS_INFO_COLL_INFO_H
+#pragma once
+
 #include "runtime/api/comm.h"
 #include "runtime/plan/plan.h"
 #include "tools/common/json.h"
@@ -37,5 +37,3 @@ struct json_object *info_all(struct hx_comm *world);
 
 /* An object as text: its members; objects in it under headings, lists of objects as tables. */
 void info_print(struct json_object *object, int indent, FILE *file);
-
-#endif

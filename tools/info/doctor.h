@@ -11,8 +11,8 @@
  *
  * Nothing of this needs hx_init to work: that is when it is wanted.
  */
-#ifndef HX_TOOLS_INFO_DOCTOR_H
-#define HX_TOOLS_INFO_DOCTOR_H
+#pragma once
+
 #include "tools/info/coll_info.h"
 #include "topo/place.h"
 
@@ -121,5 +121,3 @@ void doctor_cma(struct doctor_facts *, struct doctor_finding *);
 void doctor_quota(struct doctor_facts *, struct doctor_finding *);       /* doctor_machine.c */
 void doctor_pids(struct doctor_facts *, struct doctor_finding *);
 void doctor_clock(struct doctor_facts *, struct doctor_finding *);
-
-#endif

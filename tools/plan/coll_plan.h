@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan: what its commands share. */
-#ifndef HX_TOOLS_PLAN_COLL_PLAN_H
-#define HX_TOOLS_PLAN_COLL_PLAN_H
+#pragma once
+
 #include "hier/planner.h"
 #include "tools/common/options.h"
 #include "runtime/plan/explain.h"
@@ -104,5 +104,3 @@ int plan_roundings(const struct plan_job *job);
 /* The collective, its size, the shape. */
 void plan_head_print(const struct plan_job *job);
 void plan_job_close(struct plan_job *job);
-
-#endif

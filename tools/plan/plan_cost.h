@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Predicted times taken apart, and what of plans becomes JSON. */
-#ifndef HX_TOOLS_PLAN_PLAN_COST_H
-#define HX_TOOLS_PLAN_PLAN_COST_H
+#pragma once
+
 #include "tools/plan/coll_plan.h"
 #include <json.h>
 
@@ -48,5 +48,3 @@ struct json_object *plan_point_json(const struct plan_job *job, const struct pla
 struct json_object *plan_cost_json(const struct plan_job *job, struct json_object *points);
 struct json_object *plan_explain_json(const struct plan_job *job, int first, int end);
 void plan_json_print(struct json_object *document);
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What passes between the ranks of a plan, in the order of rounds: for drawing. */
-#ifndef HX_TOOLS_PLAN_PLAN_ROUNDS_H
-#define HX_TOOLS_PLAN_PLAN_ROUNDS_H
+#pragma once
+
 #include "tools/plan/coll_plan.h"
 
 enum plan_arrow_kind { PLAN_BETWEEN, PLAN_INSIDE, PLAN_READ, PLAN_FLAG, PLAN_ARROW_KINDS };
@@ -27,5 +27,3 @@ struct plan_rounds {
 /* Messages, reads of others' slots, and flags that nothing is read after, of all ranks. */
 void plan_rounds_open(struct plan_rounds *rounds, const struct plan_job *job);
 void plan_rounds_close(struct plan_rounds *rounds);
-
-#endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_run's parts: options (coll_run.c), the job (coll_run_job.c), cores (coll_run_bind.c), output
  * (coll_run_output.c), the guard (coll_run_guard.c). */
-#ifndef HX_TOOLS_RUN_COLL_RUN_H
-#define HX_TOOLS_RUN_COLL_RUN_H
+#pragma once
+
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -72,5 +72,3 @@ void output_end(struct output *output); /* nobody writes any more who counts: th
 int output_goes_on(const struct output *output); /* is there more to come, or kept? */
 int output_is_lost(void);                        /* could a line not be written, although somebody listens? That has been told */
 int output_is_unread(void);                      /* does nobody listen any more? */
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_trace: what the traces that HX_TRACE has made of the ranks of a job say together. */
-#ifndef HX_TOOLS_TRACE_COLL_TRACE_H
-#define HX_TOOLS_TRACE_COLL_TRACE_H
+#pragma once
+
 #include <json-c/json.h>
 #include <stdint.h>
 
@@ -41,5 +41,3 @@ void trace_set_close(struct trace_set *set);
 
 int trace_merge(const struct trace_options *o);
 int trace_summary(const struct trace_options *o);
-
-#endif

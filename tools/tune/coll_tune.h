@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_tune: what its parts share. Measuring needs a job, and internals of the library; the files are handled offline. */
-#ifndef HX_TOOLS_TUNE_COLL_TUNE_H
-#define HX_TOOLS_TUNE_COLL_TUNE_H
+#pragma once
+
 #include "tools/common/bench_loop.h"
 #include "hier/planner.h"
 #include "runtime/api/comm.h"
@@ -248,5 +248,3 @@ int tune_table_write(const struct hx_table *table, const char *path); /* as a wh
 
 /* tune_json.c, on rank 0 only: the report, for coll_report. complete: the run is over, and no point is missing. */
 struct json_object *tune_json(const struct tune_run *run, int complete);
-
-#endif

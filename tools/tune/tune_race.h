@@ -9,8 +9,7 @@
  *             and in other places, so that it does not win by where its memory lies
  *   keep      of those that are faster than the default, the way that won at the size before stays where it is as good within 3 %
  */
-#ifndef HX_TOOLS_TUNE_TUNE_RACE_H
-#define HX_TOOLS_TUNE_TUNE_RACE_H
+#pragma once
 
 #define TUNE_WAYS 8
 #define TUNE_ROUNDS 60   /* at most, of the race and of the confirmation */
@@ -59,5 +58,3 @@ enum tune_outcome tune_race_run(struct tune_race *race);
 
 /* Of n values, which are sorted. Below 6 values the interval is everything. */
 struct tune_interval tune_interval_of(double *values, int n);
-
-#endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A small job for endpoint tests: processes of this machine that exchange addresses through shared memory and run one
  * case each. */
-#ifndef HX_TEST_INTER_JOB_H
-#define HX_TEST_INTER_JOB_H
+#pragma once
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -174,5 +174,3 @@ static int job_run(const char *provider, enum mode mode, size_t chunk, int n, vo
         failed += status != 0;
     return failed;
 }
-
-#endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One-stage plans of any algorithm, for tests: p members on one node (intra) or on p nodes. */
-#ifndef HX_TEST_PLANS_H
-#define HX_TEST_PLANS_H
+#pragma once
+
 #include "hier/compose/compose.h"
 #include "hier/compose/algorithm_list.h"
 #include "runtime/plan/plan.h"
@@ -128,5 +128,3 @@ static inline const struct hx_algorithm *algorithm_named(const char *name, enum 
 {
     return hx_algorithm_find(coll, HX_SCOPE_INTRA, name); /* where all serve */
 }
-
-#endif
