@@ -109,10 +109,16 @@ void hx_failed_tell(const struct hx_engine *engine, int peer)
 void hx_failed_finish(const struct hx_world *world)
 {
     const struct hx_job_entry *table = world->process.shared->table;
+    const struct hx_control_message finished = {.kind = HX_MESSAGE_FINISHED};
 
-    for (int rank = 0; world->process.net && rank < world->process.size; rank++)
-        if (!atomic_load_explicit(&table[rank].dead, memory_order_relaxed) && hx_registry.net->has_met(world->process.net, rank))
-            hx_registry.net->tell(world->process.net, rank, &(struct hx_control_message){.kind = HX_MESSAGE_FINISHED});
+    for (int rank = 0; world->process.net && rank < world->process.size; rank++) {
+        if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed) || !hx_registry.net->has_met(world->process.net, rank))
+            continue;
+        all_tell(world, world->comms, NULL, rank);
+        for (uint64_t i = 0; i < world->npast && i < HX_PAST; i++)
+            failure_tell(&world->process, rank, &world->past[i].id, &world->past[i].failure);
+        hx_registry.net->tell(world->process.net, rank, &finished);
+    }
 }
 
 static int is_known(uint32_t number)

@@ -3,9 +3,13 @@
 # Rounds of drawn faults: kill, stop, exit, abort, two at once, in hx_init, hx_comm_split and hx_finalize, a wrong call, a child left behind.
 # Checked: no success with wrong data, no wait beyond the limit, every dead rank named, no living rank called dead, no process left.
 # usage: faults.sh [ROUNDS [FIRST_SEED]]: that many rounds, from that seed on. `faults SEED` plays one of them alone.
+# Without arguments: each kind of fault once, and the rounds that have failed before.
 . "$(dirname "$0")/common.sh"
 
-rounds=${1:-24} first=${2:-0} # 24: each kind of fault once
+kinds=24
+failed_before=(9436) # a communicator fails at a rank that then calls hx_finalize: the others learn the failure, not only the end
+seeds=("${failed_before[@]}" $(seq 0 $((kinds - 1))))
+[ $# -eq 0 ] || seeds=($(seq "${2:-0}" $((${2:-0} + $1 - 1))))
 [ "$(nproc)" -gt 8 ] && side=$(nproc) || side=8 # most of them wait
 
 sockets() { grep -o '@hierax-.*' /proc/net/unix | sort -u; }
@@ -16,7 +20,7 @@ sockets >"$tmp/sockets"
 play() { timeout -s KILL 150 "$here/faults" "$1" >"$tmp/$1" 2> >(grep -v '^libfabric' >"$tmp/$1.err") || echo "$1" >>"$tmp/failed"; }
 
 : >"$tmp/failed"
-for ((seed = first; seed < first + rounds; seed++)); do
+for seed in "${seeds[@]}"; do
     play "$seed" &
     while [ "$(jobs -rp | wc -l)" -ge "$side" ]; do wait -n; done
 done
