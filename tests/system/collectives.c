@@ -223,6 +223,20 @@ static void reduce_scatter_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, i
         input_check(in, rank, 0, all, t, op, what);
 }
 
+/* out has every rank's input. apart: the element after each block is as it was. */
+static void blocks_check(const unsigned char *out, const size_t *counts, const size_t *displs, hx_dtype_t t, hx_op_t op, int apart,
+                         const char *what)
+{
+    const size_t e = hx_dtype_bytes(t);
+
+    for (int r = 0; r < size; r++) {
+        input_check(out + displs[r] * e, r, 0, counts[r], t, op, what);
+        for (size_t i = 0; apart && i < e; i++)
+            if (out[(displs[r] + counts[r]) * e + i] != 0xa5)
+                die("wrote between the blocks");
+    }
+}
+
 /* apart: blocks stand in reverse order, with an element between them that stays as it is. */
 static void allgatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int in_place, int apart)
 {
@@ -243,12 +257,7 @@ static void allgatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int i
     if (hx_allgatherv(in_place ? HX_IN_PLACE : mine ? in : NULL, mine, out, counts, apart ? displs : NULL, t, world) != HX_SUCCESS)
         die(what);
     guards_check(&out_buffer, out_n * e, what);
-    for (int r = 0; r < size; r++) {
-        input_check(out + displs[r] * e, r, 0, counts[r], t, op, what);
-        for (size_t i = 0; apart && i < e; i++)
-            if (out[(displs[r] + counts[r]) * e + i] != 0xa5)
-                die("wrote between the blocks");
-    }
+    blocks_check(out, counts, displs, t, op, apart, what);
     if (!in_place) /* the input is as it was */
         input_check(in, rank, 0, mine, t, op, what);
 }
@@ -329,12 +338,8 @@ static void gatherv_call(hx_dtype_t t, hx_op_t op, size_t n, int shift, int root
                    root, world) != HX_SUCCESS)
         die(what);
     guards_check(&out_buffer, out_n * e, what);
-    for (int r = 0; is_root && r < size; r++) {
-        input_check(out + displs[r] * e, r, 0, counts[r], t, op, what);
-        for (size_t i = 0; apart && i < e; i++)
-            if (out[(displs[r] + counts[r]) * e + i] != 0xa5)
-                die("wrote between the blocks");
-    }
+    if (is_root)
+        blocks_check(out, counts, displs, t, op, apart, what);
     if (!one_buffer) /* the input is as it was */
         input_check(in, rank, 0, mine, t, op, what);
 }

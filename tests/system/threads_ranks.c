@@ -145,18 +145,8 @@ static void *rank_main(void *arg)
     size_t most = counts[COUNTS - 1] * RANKS;
     int64_t *in = malloc(most * sizeof(*in)), *out = malloc(most * sizeof(*out));
 
-    env.allreduce = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLREDUCE];
-    env.reduce_scatter_block = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE_SCATTER];
-    env.allgather = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLGATHER];
-    env.gather = (char *)(uintptr_t)me->setting->names[HX_COLL_GATHER];
-    env.scatter = (char *)(uintptr_t)me->setting->names[HX_COLL_SCATTER];
-    env.scan = (char *)(uintptr_t)me->setting->names[HX_COLL_SCAN];
-    env.exscan = (char *)(uintptr_t)me->setting->names[HX_COLL_EXSCAN];
-    env.alltoall = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLTOALL];
-    env.alltoallv = (char *)(uintptr_t)me->setting->names[HX_COLL_ALLTOALLV];
-    env.barrier = (char *)(uintptr_t)me->setting->names[HX_COLL_BARRIER];
-    env.reduce = (char *)(uintptr_t)me->setting->names[HX_COLL_REDUCE];
-    env.bcast = (char *)(uintptr_t)me->setting->names[HX_COLL_BCAST];
+#define HX_COLL(ID, name, gives, gets, traits) env.name = (char *)(uintptr_t)me->setting->names[HX_COLL_##ID];
+#include "runtime/base/coll.def"
     shared.me = me->rank;
     shared.ranks = ranks;
     hx_waiter_init(&world.process.waiter, &shared, 1.5, me->setting->spin);

@@ -521,10 +521,29 @@ static void trial_draw(struct trial *t, long number, int all)
         t->delay[r] = draw(3) ? 0 : (unsigned)draw(1500);
 }
 
+/* Start a, then b; complete them in this order. */
+static void both_start(hx_comm_t *comm, struct args *a, int a_is_second, struct args *b, int b_is_second)
+{
+    struct made made[2];
+
+    a->mode = b->mode = HX_NONBLOCKING;
+    call_begin(&made[0], comm, a, a_is_second);
+    call_begin(&made[1], comm, b, b_is_second);
+    call_end(&made[0]);
+    call_end(&made[1]);
+}
+
+static void call_make(hx_comm_t *comm, const struct args *a, int is_second)
+{
+    struct made made;
+
+    call_begin(&made, comm, a, is_second);
+    call_end(&made);
+}
+
 static void odd_calls(struct trial *t, hx_comm_t *comm, const struct args *second, enum internal internal)
 {
     struct args a = t->base;
-    struct made made[2];
     int known = alter(t->oddity, &a);
 
     if (t->oddity == INTERNAL) {
@@ -537,42 +556,25 @@ static void odd_calls(struct trial *t, hx_comm_t *comm, const struct args *secon
     }
     if (t->oddity == STARTS) { /* the second of two that are started */
         struct args other = *second;
-        other.mode = a.mode = HX_NONBLOCKING;
-        call_begin(&made[0], comm, &other, 1);
-        call_begin(&made[1], comm, &a, 0);
-        call_end(&made[0]);
-        call_end(&made[1]);
+        both_start(comm, &other, 1, &a, 0);
         return;
     }
-    if (t->oddity != SKIPS && t->oddity != SWAPS) {
-        call_begin(&made[0], comm, &a, 0);
-        call_end(&made[0]);
-    }
-    call_begin(&made[1], comm, second, 1);
-    call_end(&made[1]);
-    if (t->oddity == SWAPS) {
-        call_begin(&made[0], comm, &a, 0);
-        call_end(&made[0]);
-    }
+    if (t->oddity != SKIPS && t->oddity != SWAPS)
+        call_make(comm, &a, 0);
+    call_make(comm, second, 1);
+    if (t->oddity == SWAPS)
+        call_make(comm, &a, 0);
 }
 
 static void even_calls(struct trial *t, hx_comm_t *comm, const struct args *second)
 {
-    struct made made[2];
-
     if (t->oddity == STARTS) {
         struct args a = t->base, b = *second;
-        a.mode = b.mode = HX_NONBLOCKING;
-        call_begin(&made[0], comm, &a, 0);
-        call_begin(&made[1], comm, &b, 1);
-        call_end(&made[0]);
-        call_end(&made[1]);
+        both_start(comm, &a, 0, &b, 1);
         return;
     }
-    call_begin(&made[0], comm, &t->base, 0);
-    call_end(&made[0]);
-    call_begin(&made[1], comm, second, 1);
-    call_end(&made[1]);
+    call_make(comm, &t->base, 0);
+    call_make(comm, second, 1);
 }
 
 static void comm_end(hx_comm_t *comm)

@@ -5,8 +5,6 @@ set -u
 build=${top_builddir:-build}
 info=$build/tools/coll_info
 run=$build/tools/coll_run
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
 unset "${!HX_@}"
 tool=$info
 # shellcheck source=says.sh

@@ -3,15 +3,12 @@
 # coll_plan cost and explain --json: the catalogue's table comes out, terms add up, every algorithm is a candidate or told why not, the
 # JSON is what the text says, bad input is named.
 set -u
-plan=$top_builddir/tools/coll_plan
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-tool=$plan
+tool=$top_builddir/tools/coll_plan
 # shellcheck source=says.sh
 . "$(dirname "$0")/says.sh"
 
 # 18 us, 12.5 GB/s, 0.3 us per extra message: the table of the catalogue, in us
-"$plan" cost allreduce --table --shape 8x1 --shape 32x1 8K 64K 1M 16M --model net_alpha_us=18 --model net_gb_s=12.5 \
+"$tool" cost allreduce --table --shape 8x1 --shape 32x1 8K 64K 1M 16M --model net_alpha_us=18 --model net_gb_s=12.5 \
     --model stream_gb_s=12.5 --model message_us=0.3 >"$tmp/table" || fault "cost --table: status $?"
 python3 - "$tmp/table" <<'PYTHON' || fault "the catalogue's table does not come out"
 import sys
@@ -36,11 +33,11 @@ PYTHON
 
 # Everything that cost tells of a point, for all collectives and every kind of shape.
 "$top_builddir/tools/coll_info" --algorithms --json >"$tmp/registry" || fault "coll_info --algorithms --json"
-collectives=$("$plan" --help | sed -n '/^Collectives:/,/^$/p' | sed 's/Collectives://')
+collectives=$("$tool" --help | sed -n '/^Collectives:/,/^$/p' | sed 's/Collectives://')
 for collective in $collectives; do
     for more in "--dtype float32" "--dtype int32 --ordered" "--cpus 1 --set HX_LANES=1"; do
         # shellcheck disable=SC2086
-        "$plan" cost "$collective" --json --shape 5/2 --shape 6x1 --shape 3/2,1,2 --shape 2,2:cyclic 8 64K 16M $more \
+        "$tool" cost "$collective" --json --shape 5/2 --shape 6x1 --shape 3/2,1,2 --shape 2,2:cyclic 8 64K 16M $more \
             >"$tmp/$collective.${more// /_}" || fault "cost $collective --json $more: status $?"
     done
 done
@@ -79,7 +76,7 @@ PYTHON
 
 # The steps that the JSON has are those of the text, and its counts are those of its steps.
 explains() { # arguments...
-    "$plan" explain "$@" --all-ranks >"$tmp/text" && "$plan" explain "$@" --all-ranks --json >"$tmp/json" || fault "explain $*: status $?"
+    "$tool" explain "$@" --all-ranks >"$tmp/text" && "$tool" explain "$@" --all-ranks --json >"$tmp/json" || fault "explain $*: status $?"
     python3 - "$tmp/text" "$tmp/json" <<'PYTHON' || fault "explain $* --json is not what the text says"
 import json, re, sys
 text, document = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
@@ -137,10 +134,10 @@ says 'did you mean cost?' 2 cots allreduce
 # By a table, if it is of this machine; its warning tells what machine this is.
 table() { # CPU CPUS
     printf '{"hierax_table": 1, "hierax": "%s", "machine": {"cpu": "%s", "cpus": %s}, "entries": [{"collective": "allreduce", "commutative": true, "nodes": 2, "ranks_per_node": [2, 2], "placement": "block", "provider": "tcp", "bytes": [1, null], "plan": "flat(ring)", "slice": 0, "us": 7.5, "default_plan": "flat(mesh)", "default_us": 9.5}]}\n' \
-        "$("$plan" --version | cut -d' ' -f2)" "$1" "$2" >"$tmp/table.json"
+        "$("$tool" --version | cut -d' ' -f2)" "$1" "$2" >"$tmp/table.json"
 }
 table none 1
-cpu=$("$plan" explain allreduce --shape 2,2 --set HX_TABLE="$tmp/table.json" 2>&1 | sed -n 's/.*this machine has "\(.*\)".*/\1/p')
+cpu=$("$tool" explain allreduce --shape 2,2 --set HX_TABLE="$tmp/table.json" 2>&1 | sed -n 's/.*this machine has "\(.*\)".*/\1/p')
 [ -n "$cpu" ] || fault "explain does not tell that a table is foreign"
 table "$cpu" "$(getconf _NPROCESSORS_CONF)"
 says 'chosen: flat(ring)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
@@ -158,10 +155,10 @@ says 'big looks at no table' 2 big --shape 2,2 --set HX_TABLE="$tmp/table.json"
 sed -i 's/"entries": .*/"models": [{"provider": "tcp", "net_alpha_us": 777, "net_gb_s": 2, "stream_gb_s": 2, "core_gb_s": 3, "message_us": 9, "points": 5}], "entries": []}/' "$tmp/table.json"
 export HX_TABLE=$tmp/table.json
 says 'cost model by the table: of the node fitted to 0 points, of tcp to 5' 0 cost allreduce --shape 2x1 8 1M --provider tcp
-"$plan" cost bcast --shape 2x1 8 --provider tcp --algorithm chain | grep -Eq '^\* flat\(chain\) +77[7-9]' || fault "cost does not go by the table's model"
-"$plan" cost bcast --shape 2x1 8 --algorithm chain | grep -Eq '^\* flat\(chain\) +1[0-9]\.' || fault "cost goes by another provider's model"
+"$tool" cost bcast --shape 2x1 8 --provider tcp --algorithm chain | grep -Eq '^\* flat\(chain\) +77[7-9]' || fault "cost does not go by the table's model"
+"$tool" cost bcast --shape 2x1 8 --algorithm chain | grep -Eq '^\* flat\(chain\) +1[0-9]\.' || fault "cost goes by another provider's model"
 export HX_TABLE=$tmp/none.json
-[ "$("$plan" compare allreduce ring rdh --shape 2x1 2>&1 >/dev/null | grep -c 'none.json.*going on without')" = 1 ] || fault "compare tells of a missing table not once"
+[ "$("$tool" compare allreduce ring rdh --shape 2x1 2>&1 >/dev/null | grep -c 'none.json.*going on without')" = 1 ] || fault "compare tells of a missing table not once"
 unset HX_TABLE
 for command in explain cost verify big; do
     says "Usage: coll_plan [OPTION...] $command" 0 $command --help

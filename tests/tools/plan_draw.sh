@@ -3,10 +3,7 @@
 # coll_plan draw and compare: there is an arrow for each message and each read of a slot, and pictures are XML that has them all; ratios and
 # crossovers are those of coll_plan cost; bad input is named.
 set -u
-plan=$top_builddir/tools/coll_plan
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-tool=$plan
+tool=$top_builddir/tools/coll_plan
 # shellcheck source=says.sh
 . "$(dirname "$0")/says.sh"
 
@@ -15,7 +12,7 @@ n=0
 drawn() { # arguments...: in the background
     n=$((n + 1))
     echo "$*" >"$tmp/$n.what"
-    { "$plan" draw "$@" --json >"$tmp/$n.draw" && "$plan" explain "$@" --all-ranks --json >"$tmp/$n.json" || echo "$*" >>"$tmp/failed"; } &
+    { "$tool" draw "$@" --json >"$tmp/$n.draw" && "$tool" explain "$@" --all-ranks --json >"$tmp/$n.json" || echo "$*" >>"$tmp/failed"; } &
 }
 for shape in 5 4x1 3,1,2 2,3:cyclic; do
     for collective in allreduce reduce_scatter_block allgather bcast reduce barrier gather scatter scan exscan alltoall alltoallv; do
@@ -32,10 +29,10 @@ drawn allreduce --shape 6 --algorithm nary_sliced 240
 drawn barrier --shape 10 --algorithm flag_tree
 drawn bcast --shape 3,1,2 --root 4 240
 wait
-lacks=$("$plan" draw barrier --shape 2 -o "$tmp/first.svg" 2>&1) || { echo "skipped: $lacks"; exit 77; }
+lacks=$("$tool" draw barrier --shape 2 -o "$tmp/first.svg" 2>&1) || { echo "skipped: $lacks"; exit 77; }
 for picture in 1 14 27 $n; do # of few: each takes a tenth of a second and more
     # shellcheck disable=SC2046
-    "$plan" draw $(cat "$tmp/$picture.what") -o "$tmp/$picture.svg" || fault "draw $(cat "$tmp/$picture.what")"
+    "$tool" draw $(cat "$tmp/$picture.what") -o "$tmp/$picture.svg" || fault "draw $(cat "$tmp/$picture.what")"
 done
 [ ! -e "$tmp/failed" ] || fault "draw $(cat "$tmp/failed")"
 
@@ -101,8 +98,8 @@ says '<?xml' 0 draw allreduce --shape 2,2
 says 'round 6: 4 arrows' 0 draw allreduce --shape 4x1 --algorithm ring
 says 'in 9 slices' 0 draw allreduce --shape 8,8 1M
 says 'of 1 MiB on 2,2:cyclic: ' 0 draw allreduce --shape 2,2:cyclic
-[ "$("$plan" draw bcast --shape 8 --rank 0 | grep -c 'class="arrow')" = 7 ] || fault "draw --rank 0 has not the root's 7 arrows"
-[ "$("$plan" draw bcast --shape 8 --rank 5 | grep -c 'class="arrow')" = 1 ] || fault "draw --rank 5 has not that rank's one arrow"
+[ "$("$tool" draw bcast --shape 8 --rank 0 | grep -c 'class="arrow')" = 7 ] || fault "draw --rank 0 has not the root's 7 arrows"
+[ "$("$tool" draw bcast --shape 8 --rank 5 | grep -c 'class="arrow')" = 1 ] || fault "draw --rank 5 has not that rank's one arrow"
 says '4x96 has 384 ranks, too many to draw (at most 64): take a smaller shape of the same kind, for example --shape 4x4' 2 \
     draw allreduce --shape 4x96
 says 'rounds, too many to draw (at most 64)' 2 draw allreduce --shape 40x1 --algorithm ring
@@ -117,9 +114,9 @@ says 'did you mean hier(nary,ring,nary) x1?' 2 draw allreduce --shape 2x8 --algo
 says 'option --svg is not one of coll_plan draw' 2 draw allreduce --shape 2,2 --svg x
 
 # compare: times are those of cost, crossovers lie between the sizes where the leader changes, where both take the same time
-"$plan" compare allreduce mesh_single mesh --shape 8x1 --svg "$tmp/svg" >"$tmp/compare" || fault "compare: status $?"
-"$plan" cost allreduce --table --shape 8x1 8 1K 64K 64M --algorithm mesh --algorithm mesh_single >"$tmp/table"
-python3 - "$tmp/svg" "$tmp/compare" "$tmp/table" "$plan" <<'PYTHON' || fault "compare is not what cost says"
+"$tool" compare allreduce mesh_single mesh --shape 8x1 --svg "$tmp/svg" >"$tmp/compare" || fault "compare: status $?"
+"$tool" cost allreduce --table --shape 8x1 8 1K 64K 64M --algorithm mesh --algorithm mesh_single >"$tmp/table"
+python3 - "$tmp/svg" "$tmp/compare" "$tmp/table" "$tool" <<'PYTHON' || fault "compare is not what cost says"
 import re, subprocess, sys
 import xml.etree.ElementTree as tree
 text = open(sys.argv[2]).read()

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# For scripts that try what one tool says: they set `tool` and source this; at their end they exit with $failed.
+# For scripts that try what one tool says: they set `tool` and source this. $tmp is a folder of the script's own. At their end they exit with $failed.
 failed=0
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
 
 fault() {
     echo "FAILED: $*"

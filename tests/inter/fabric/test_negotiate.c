@@ -15,43 +15,35 @@
 static const struct hx_net_seat alone = {0, 1, 0, 1};
 static const unsigned char no_key[HX_NET_KEY_BYTES];
 
+/* These settings are refused, and the error says what. */
+static void refused(struct hx_env env, const char *what)
+{
+    struct hx_net *net = NULL;
+
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
+    if (!strstr(hx_last_detail(), what))
+        fail_msg("does not say '%s': %s", what, hx_last_detail());
+}
+
 static void test_bad_names(void **state)
 {
     static const char *const networks[] = {"10.77.0.0/", "10.77.0.0/all", "10.77.0.0/8x", "127.0.0.1/33", "127.0.0.1/-1"};
-    struct hx_env env = {.provider = "nosuch"};
-    struct hx_net *net = NULL;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
-    assert_non_null(strstr(hx_last_detail(), "HX_PROVIDER=nosuch"));
+    refused((struct hx_env){.provider = "nosuch"}, "HX_PROVIDER=nosuch");
     assert_non_null(strstr(hx_last_detail(), "tcp;ofi_rxm"));
-    env = (struct hx_env){.nic = "eth77"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
-    assert_non_null(strstr(hx_last_detail(), "HX_NIC=eth77"));
+    refused((struct hx_env){.nic = "eth77"}, "HX_NIC=eth77");
     assert_non_null(strstr(hx_last_detail(), " lo"));
     assert_non_null(strstr(hx_last_detail(), "as eth77; libfabric has: "));
-    env = (struct hx_env){.nic = "lo, eth77,eth78"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
-    assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo, eth77,eth78: no such network interface as eth77; "));
+    refused((struct hx_env){.nic = "lo, eth77,eth78"}, "HX_NIC=lo, eth77,eth78: no such network interface as eth77; ");
     assert_null(strstr(hx_last_detail(), "ip -br address")); /* only for what may be an address */
-    env = (struct hx_env){.nic = "240.0.0.0/8"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
-    assert_non_null(strstr(hx_last_detail(), "no such network interface as 240.0.0.0/8; "));
+    refused((struct hx_env){.nic = "240.0.0.0/8"}, "no such network interface as 240.0.0.0/8; ");
     assert_non_null(strstr(hx_last_detail(), "\"ip -br address\" shows their addresses"));
-    env = (struct hx_env){.nic = "lo,lo"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
-    assert_non_null(strstr(hx_last_detail(), "HX_NIC=lo,lo: lo is named twice; libfabric"));
-    env = (struct hx_env){.nic = " ,"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
-    assert_non_null(strstr(hx_last_detail(), "HX_NIC= ,: no such"));
-    for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
-        env = (struct hx_env){.nic = networks[i]};
-        assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
-        assert_non_null(strstr(hx_last_detail(), networks[i]));
-    }
-    env = (struct hx_env){.nic = "eth77", .provider = "sockets"};
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
-    assert_non_null(strstr(hx_last_detail(), "eth77"));
+    refused((struct hx_env){.nic = "lo,lo"}, "HX_NIC=lo,lo: lo is named twice; libfabric");
+    refused((struct hx_env){.nic = " ,"}, "HX_NIC= ,: no such");
+    for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++)
+        refused((struct hx_env){.nic = networks[i]}, networks[i]);
+    refused((struct hx_env){.nic = "eth77", .provider = "sockets"}, "eth77");
 }
 
 static void test_loopback(void **state)

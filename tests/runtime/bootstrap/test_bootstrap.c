@@ -359,6 +359,21 @@ static void tcp_refuses_ranks(void **state)
     }
 }
 
+/* Three ranks run this; rank 2 dies in it. */
+static void rank_2_of_3_dies(int (*run)(struct hx_boot *))
+{
+    pid_t pid;
+    int status;
+
+    start_store(3);
+    pid = fork();
+    if (pid == 0)
+        _exit(run_clients(2, 3, 3, 20, run));
+    assert_true(run_clients(0, 2, 3, 20, run));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    stop_store();
+}
+
 static int fence_then_learn_of_2(struct hx_boot *boot)
 {
     if (hx_boot_rank(boot) == 2) {
@@ -372,17 +387,8 @@ static int fence_then_learn_of_2(struct hx_boot *boot)
 
 static void tcp_names_dead_rank(void **state)
 {
-    pid_t pid;
-    int status;
-
     (void)state;
-    start_store(3);
-    pid = fork();
-    if (pid == 0)
-        _exit(run_clients(2, 3, 3, 20, fence_then_learn_of_2));
-    assert_true(run_clients(0, 2, 3, 20, fence_then_learn_of_2));
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    stop_store();
+    rank_2_of_3_dies(fence_then_learn_of_2);
 }
 
 /* A rank that has passed the fence can get the others' values, even those of a rank that has died meanwhile. */
@@ -408,17 +414,8 @@ static int read_after_death(struct hx_boot *boot)
 
 static void tcp_keeps_values_after_death(void **state)
 {
-    pid_t pid;
-    int status;
-
     (void)state;
-    start_store(3);
-    pid = fork();
-    if (pid == 0)
-        _exit(run_clients(2, 3, 3, 20, read_after_death));
-    assert_true(run_clients(0, 2, 3, 20, read_after_death));
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    stop_store();
+    rank_2_of_3_dies(read_after_death);
 }
 
 static int fence_times_out(struct hx_boot *boot)
