@@ -156,69 +156,75 @@ static void exchange_take(struct program *program, int p, int j, int round, int 
     assert_int_equal(join->n, 2);
 }
 
-/* In round i of the first half rank j sends chunk j-i, receives chunk j-i-1 and adds its own part to it, which is what
- * it sends in the next round; in round i of the second half it sends chunk j+1-i, complete, and receives chunk j-i. */
-static void test_the_ring_is_baidus(void **state)
+/* The steps of this algorithm on every rank of 2 to 17. */
+static void each_rank_check(const char *name, enum hx_coll coll, void (*check)(struct program program, int p, int rank))
 {
-    const struct hx_algorithm *a = algorithm_named("ring", HX_COLL_ALLREDUCE);
+    const struct hx_algorithm *a = algorithm_named(name, coll);
 
-    (void)state;
     for (int p = 2; p <= 17; p++)
-        for (int j = 0; j < p; j++) {
-            struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, p, j, a->build);
+        for (int rank = 0; rank < p; rank++) {
+            struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, p, rank, a->build);
             const struct hx_stage *stage = &plan->stages[0];
-            struct program program = {stage->steps, stage->steps + stage->nsteps};
-            for (int i = 0; i < p - 1; i++) {
-                const struct hx_step *send = program.at;
-                exchange_take(&program, p, j, i, j - i, j - i - 1 + p);
-                const struct hx_step *recv = send + 1, *reduce = take(&program, HX_OP_REDUCE);
-                assert_int_equal(send->src, i == 0 ? HX_IN : HX_SCRATCH);
-                assert_int_equal(recv->dst, HX_SCRATCH);
-                assert_int_equal(reduce->block, recv->block);
-                assert_int_equal(reduce->row, recv->row);
-                assert_int_equal(reduce->own, HX_IN);
-                assert_int_equal(reduce->dst, i == p - 2 ? HX_OUT : HX_SCRATCH);
-                if (i < p - 2) /* what has just been added up goes on */
-                    assert_int_equal(program.at->row, reduce->dst_row);
-            }
-            for (int i = 0; i < p - 1; i++) {
-                const struct hx_step *send = program.at;
-                exchange_take(&program, p, j, p - 1 + i, j + 1 - i, j - i);
-                assert_int_equal(send->src, HX_OUT);
-                assert_int_equal((send + 1)->dst, HX_OUT);
-            }
-            assert_ptr_equal(program.at, program.end);
+            check((struct program){stage->steps, stage->steps + stage->nsteps}, p, rank);
             hx_plan_release(plan);
         }
 }
 
+/* In round i of the first half rank j sends chunk j-i, receives chunk j-i-1 and adds its own part to it, which is what
+ * it sends in the next round; in round i of the second half it sends chunk j+1-i, complete, and receives chunk j-i. */
+static void ring_check(struct program program, int p, int j)
+{
+    for (int i = 0; i < p - 1; i++) {
+        const struct hx_step *send = program.at;
+        exchange_take(&program, p, j, i, j - i, j - i - 1 + p);
+        const struct hx_step *recv = send + 1, *reduce = take(&program, HX_OP_REDUCE);
+        assert_int_equal(send->src, i == 0 ? HX_IN : HX_SCRATCH);
+        assert_int_equal(recv->dst, HX_SCRATCH);
+        assert_int_equal(reduce->block, recv->block);
+        assert_int_equal(reduce->row, recv->row);
+        assert_int_equal(reduce->own, HX_IN);
+        assert_int_equal(reduce->dst, i == p - 2 ? HX_OUT : HX_SCRATCH);
+        if (i < p - 2) /* what has just been added up goes on */
+            assert_int_equal(program.at->row, reduce->dst_row);
+    }
+    for (int i = 0; i < p - 1; i++) {
+        const struct hx_step *send = program.at;
+        exchange_take(&program, p, j, p - 1 + i, j + 1 - i, j - i);
+        assert_int_equal(send->src, HX_OUT);
+        assert_int_equal((send + 1)->dst, HX_OUT);
+    }
+    assert_ptr_equal(program.at, program.end);
+}
+
+static void test_the_ring_is_baidus(void **state)
+{
+    (void)state;
+    each_rank_check("ring", HX_COLL_ALLREDUCE, ring_check);
+}
+
 /* ---- the pairs of the all-to-all: XOR where p is a power of two, else linear order */
+static void pairs_check(struct program program, int p, int r)
+{
+    int is_power = (p & (p - 1)) == 0, sent = 0, received = 0;
+
+    for (const struct hx_step *step = program.at; step < program.end; step++)
+        if (step->op == HX_OP_SEND) {
+            sent++;
+            assert_int_equal(step->tag, sent - 1);
+            assert_int_equal(step->peer, is_power ? r ^ sent : (r + sent) % p);
+        } else if (step->op == HX_OP_RECV) {
+            received++;
+            assert_int_equal(step->tag, received - 1);
+            assert_int_equal(step->peer, is_power ? r ^ received : (r - received + p) % p);
+        }
+    assert_int_equal(sent, p - 1);
+    assert_int_equal(received, p - 1);
+}
+
 static void test_the_pairs_of_the_alltoall(void **state)
 {
-    const struct hx_algorithm *a = algorithm_named("pairwise", HX_COLL_ALLTOALL);
-
     (void)state;
-    for (int p = 2; p <= 17; p++)
-        for (int r = 0; r < p; r++) {
-            struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, p, r, a->build);
-            const struct hx_stage *stage = &plan->stages[0];
-            int is_power = (p & (p - 1)) == 0, sent = 0, received = 0;
-            for (uint32_t i = 0; i < stage->nsteps; i++) {
-                const struct hx_step *step = &stage->steps[i];
-                if (step->op == HX_OP_SEND) {
-                    sent++;
-                    assert_int_equal(step->tag, sent - 1);
-                    assert_int_equal(step->peer, is_power ? r ^ sent : (r + sent) % p);
-                } else if (step->op == HX_OP_RECV) {
-                    received++;
-                    assert_int_equal(step->tag, received - 1);
-                    assert_int_equal(step->peer, is_power ? r ^ received : (r - received + p) % p);
-                }
-            }
-            assert_int_equal(sent, p - 1);
-            assert_int_equal(received, p - 1);
-            hx_plan_release(plan);
-        }
+    each_rank_check("pairwise", HX_COLL_ALLTOALL, pairs_check);
 }
 
 int main(void)
