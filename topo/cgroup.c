@@ -74,7 +74,7 @@ static void read_membership(const char *root, char *line, struct visitor visitor
         read_path(root, controllers, path, visitor);
     char *rest;
     for (char *name = strtok_r(controllers, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-        if (!strcmp(name, "cpu") || !strcmp(name, "cpuset") || !strcmp(name, "memory"))
+        if (!strcmp(name, "cpu") || !strcmp(name, "cpuset") || !strcmp(name, "memory") || !strcmp(name, "pids"))
             read_path(root, name, path, visitor);
 }
 

@@ -5,13 +5,15 @@
 #include "runtime/base/streams.h"
 #include <string.h>
 
-static void document_print(const struct info_options *o, struct json_object *document)
+/* Print what the ranks know; every rank has one, and rank 0 prints. The exit status: 1 without one. */
+static int document_tell(const struct info_options *o, struct json_object *document, int rank)
 {
-    if (o->json)
+    if (document && rank == 0 && o->json)
         json_print(stdout, document);
-    else
+    else if (document && rank == 0)
         info_print(document, 0, stdout);
     json_object_put(document);
+    return document ? 0 : 1;
 }
 
 /* files NULL: those that a job would use here. */
@@ -33,35 +35,17 @@ static struct json_object *tables_tell(const char *files)
 /* What was asked for, but for the state of things here. */
 static int told_anywhere(const struct info_options *o, hx_status_t started)
 {
-    if (o->end >= OPTION_HELP) {
+    if (o->end >= OPTION_HELP)
         return info_options_answer(o);
-    } else if (o->error[0]) {
+    if (o->error[0]) {
         fprintf(stderr, "coll_info: %s\n", o->error);
         return 2;
-    } else if (o->table && !o->files && started == HX_ERR_ENV) {
-        return 2; /* which table is a setting, and hx_init has told what is wrong with those */
-    } else if (o->algorithms && !o->json) {
-        return info_algorithms_print(o) ? 1 : 0;
-    } else {
-        struct json_object *document = o->table ? tables_tell(o->files) : info_algorithms(o);
-        if (!document)
-            return 1;
-        document_print(o, document);
     }
-    return 0;
-}
-
-static int told_here(const struct info_options *o, hx_comm_t *world)
-{
-    struct json_object *document = info_all(world);
-
-    if (!document)
-        return 1;
-    if (hx_rank(world) == 0)
-        document_print(o, document);
-    else
-        json_object_put(document);
-    return 0;
+    if (o->algorithms)
+        return info_algorithms(o) ? 1 : 0;
+    if (!o->files && started == HX_ERR_ENV)
+        return 2; /* which table is a setting, and hx_init has told what is wrong with those */
+    return document_tell(o, tables_tell(o->files), 0);
 }
 
 int main(int argc, char **argv)
@@ -79,7 +63,7 @@ int main(int argc, char **argv)
     if (started != HX_SUCCESS && !anywhere) /* one rank has told why */
         return started == HX_ERR_ENV || started == HX_ERR_ARG ? 2 : 1;
     if (!anywhere)
-        status = told_here(&options, world);
+        status = document_tell(&options, info_all(world), hx_rank(world));
     else if (!world || hx_rank(world) == 0)
         status = told_anywhere(&options, started);
     else

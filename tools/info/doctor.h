@@ -2,22 +2,25 @@
 /*
  * coll_info --doctor: what its files share.
  *
- *   every rank    examines its process and its node: checks_here, each in a child process of its own with a time limit, so that
+ *   every rank    examines its process and its node: each check runs in a child process of its own with a time limit, so that
  *                 whatever crashes, hangs or is killed there is a finding
  *   fence         all ranks have put what they found, where the job's launcher lets them meet
  *   rank 0        picks one rank of each host, and tells these where the others listen
  *   fence, fence  they have tried to reach each other
- *   rank 0        examines what the ranks told: checks_job; and prints, once what is found alike
+ *   rank 0        examines what the ranks told, host by host and of the whole job; and prints, once what is found alike
  *
  * Nothing of this needs hx_init to work: that is when it is wanted.
  */
 #pragma once
 
+#include "runtime/base/error.h"
 #include "tools/info/coll_info.h"
 #include "topo/place.h"
 
+#define DOCTOR_CHECKS_MAX 32
 #define DOCTOR_TEXT_BYTES 640
 #define DOCTOR_ADDRESS_BYTES 64
+#define DOCTOR_PIDS_REMEDY "docker run --pids-limit; systemd TasksMax="
 
 enum doctor_grade { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
@@ -27,97 +30,107 @@ struct doctor_finding {
     char remedy[DOCTOR_TEXT_BYTES]; /* "": that of the check */
 };
 
-/* What the checks of one rank learn beside their findings, for each other and for those of the job. */
-struct doctor_facts {
+/* What one rank finds, and what its checks learn beside that, for each other and for those of the job. */
+struct doctor_exam {
     int placed; /* place is valid */
     struct hx_place place;
-    uint64_t files;                       /* hard limit on open files: start-up raises the soft one */
-    int single_copy;                      /* another process's memory can be read */
-    int efa_devices;                      /* in PCI */
-    char provider[64], interface[64];     /* chosen; "": none */
-    char address[DOCTOR_ADDRESS_BYTES];   /* numeric, of that interface or of the first real one; "": none */
-};
-
-struct doctor_check {
-    const char *name;
-    void (*examine)(struct doctor_facts *, struct doctor_finding *);
-    const char *meaning; /* why it matters */
-    const char *remedy;  /* the command that mends it, unless the finding has a better one */
+    uint64_t files;                     /* hard limit on open files: start-up raises the soft one */
+    int single_copy;                    /* another process's memory can be read */
+    int efa_devices;                    /* in PCI */
+    char provider[64];                  /* chosen; "": none */
+    char address[DOCTOR_ADDRESS_BYTES]; /* numeric, of that provider's interface or of the first real one; "": none */
+    int check;                          /* under way */
+    struct doctor_finding findings[DOCTOR_CHECKS_MAX];
 };
 
 /* What rank 0 knows of one rank. */
 struct doctor_rank {
     struct json_object *told; /* NULL: nothing */
     const char *host;
-    int host_idx;             /* its host, counted in order of the lowest rank */
+    int host_idx; /* its host, counted in order of the lowest rank */
 };
 
 struct doctor_job {
-    int size, hosts;
+    struct hx_boot *boot; /* NULL: this rank is alone */
+    int rank, size, hosts;
+    char failed[HX_DETAIL_BYTES]; /* what of the ranks' meeting has failed; "": nothing */
     struct doctor_rank *ranks;
-    struct json_object *report; /* list of findings, to which the checks add */
-    struct json_object *reached; /* by host: what its picked rank found of the others; NULL: not tried */
+    int *list;                        /* room for the ranks that a check tells of */
+    struct json_object *reached;      /* what picked ranks found of other hosts: see doctor_reach */
+    const struct doctor_check *check; /* under way */
+    struct json_object *report;       /* rows of {check, grade, ranks, hosts, found, meaning, remedy} */
 };
 
-struct doctor_job_check {
+struct doctor_host {
+    int *ranks, n; /* that told something, ascending */
+    int ncpus;     /* on which any of them may run */
+    double quota;
+};
+
+typedef void doctor_of_rank_t(struct doctor_exam *);
+typedef void doctor_of_host_t(struct doctor_job *, const struct doctor_host *);
+typedef void doctor_of_job_t(struct doctor_job *);
+
+/* One of rank, host and job looks: at this process, at the ranks of each host, at all that ranks told. */
+struct doctor_check {
     const char *name;
-    void (*examine)(const struct doctor_job *, const struct doctor_job_check *);
-    const char *meaning, *remedy;
+    const char *meaning; /* why it matters */
+    const char *remedy;  /* the command that mends it, unless the finding has a better one */
+    const char *fine;    /* told when nothing else is; NULL: the check tells that itself */
+    doctor_of_rank_t *rank;
+    doctor_of_host_t *host;
+    doctor_of_job_t *job;
 };
 
-extern const struct doctor_check doctor_checks_here[]; /* end with a NULL name */
-extern const struct doctor_job_check doctor_checks_job[];
+/* ---- doctor.c */
 
 /* Examine, gather, print. Returns the exit status: 0, or 1 if there is a fail. */
 int doctor_run(const struct info_options *options);
-
-/* Note what was found. The worst grade wins; what is as bad is told too. remedy: NULL for the check's. */
-void doctor_find(struct doctor_finding *f, enum doctor_grade grade, const char *remedy, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-/* Run attempt(ctx) in a child process. Returns its result (0 to 250), DOCTOR_KILLED + the signal that ended it,
- * DOCTOR_LATE, or DOCTOR_UNTRIED, with errno, where there can be no child. */
-enum { DOCTOR_KILLED = 1000, DOCTOR_LATE = 2000, DOCTOR_UNTRIED = 3000 };
-int doctor_try(int (*attempt)(void *), void *ctx, double seconds);
-void doctor_find_untried(struct doctor_finding *f); /* by errno */
-
 int doctor_own_rank(void); /* this process's, by its launcher's variables; 0: they do not tell */
 
-/* First line of a file, without the newline; "" if it cannot be read. */
-void doctor_read_line(const char *path, char *line, size_t capacity);
+/* ---- doctor_checks.c: the table */
 
-/* doctor_env.c: this process's settings that a job's ranks should have alike, as an object. */
-struct json_object *doctor_env(void);
+void doctor_examine(struct doctor_exam *exam);
+const char *doctor_under_way(const struct doctor_exam *exam);        /* the name of a check */
+struct json_object *doctor_findings(const struct doctor_exam *exam); /* by check: {grade, text, remedy} */
+void doctor_report(struct doctor_job *job);                          /* all checks, with what the ranks' found, to the report */
+int doctor_print(const struct doctor_job *job, int json);            /* returns the number of fails */
 
-/* doctor_report.c */
-extern const char *const doctor_grades[];
-/* Add a row to the report; ranks: which of the job, NULL for all. */
-void doctor_tell(const struct doctor_job *job, const char *name, enum doctor_grade grade, const int *ranks, int n,
-                 const char *text, const char *meaning, const char *remedy);
-/* The findings of all ranks, those alike in one row. */
-void doctor_merge(const struct doctor_job *job);
-/* Print; returns the number of fails. */
-int doctor_print(const struct doctor_job *job, int json);
-const char *doctor_member(struct json_object *object, const char *key); /* its text; "" if there is none */
-int64_t doctor_number(struct json_object *object, const char *key);
+/* Note what the check under way has found. The worst grade wins; what is as bad is told too. remedy: NULL for the check's. */
+void doctor_find(struct doctor_exam *exam, enum doctor_grade grade, const char *remedy, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Add what it has found of the job to the report. ranks: which have it, NULL for all. */
+void doctor_tell(struct doctor_job *job, enum doctor_grade grade, const int *ranks, int n, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
-/* doctor_hosts.c: can the hosts reach each other, and what time is it there? */
-int doctor_listen(int *port); /* returns the descriptor, or -1 */
+/* Run attempt(ctx) in a child process. Returns its result (0 to 250), DOCTOR_KILLED + the signal that ended it, which is SIGALRM
+ * after so many seconds, or DOCTOR_UNTRIED, with errno, where there can be no child. */
+enum { DOCTOR_KILLED = 1000, DOCTOR_UNTRIED = 2000 };
+int doctor_try(int (*attempt)(void *), void *ctx, unsigned seconds);
+void doctor_find_untried(struct doctor_exam *exam); /* by errno */
+
+/* First line of dir/file, without the newline; "" if it cannot be read. */
+void doctor_read_line(const char *dir, const char *file, char *line, int capacity_bytes);
+
+/* The number behind "Key:" in /proc/self/status; 0 if there is none. doctor_machine.c. */
+unsigned long long doctor_status(const char *key, int base);
+
+/* ---- doctor_hosts.c: can the hosts reach each other, and what time is it there? */
+
+int doctor_listen(int *port);   /* returns the descriptor, or -1 */
 int doctor_serve(int listener); /* a child answers; returns its pid */
-/* Ask each of the peers, [{"host", "address", "port"}...]; returns [{"host", "error" or "ms", "offset_s"}...]. */
+/* Ask each of the peers, [{"rank", "host", "address", "port"}...], as number me of them. Returns [{"from": its rank, "host",
+ * "address", "error" or "offset_s"}...]. */
 struct json_object *doctor_reach(struct json_object *peers, int me);
 
-/* the checks, by file */
-void doctor_settings(struct doctor_facts *, struct doctor_finding *);    /* doctor_env.c */
-void doctor_start(struct doctor_facts *, struct doctor_finding *);
-void doctor_provider(struct doctor_facts *, struct doctor_finding *);    /* doctor_network.c */
-void doctor_libfabric(struct doctor_facts *, struct doctor_finding *);
-void doctor_congestion(struct doctor_facts *, struct doctor_finding *);
-void doctor_memlock(struct doctor_facts *, struct doctor_finding *);     /* doctor_machine.c */
-void doctor_huge_pages(struct doctor_facts *, struct doctor_finding *);
-void doctor_shm(struct doctor_facts *, struct doctor_finding *);
-void doctor_memfd(struct doctor_facts *, struct doctor_finding *);       /* doctor_share.c */
-void doctor_cma(struct doctor_facts *, struct doctor_finding *);
-void doctor_quota(struct doctor_facts *, struct doctor_finding *);       /* doctor_machine.c */
-void doctor_pids(struct doctor_facts *, struct doctor_finding *);
-void doctor_clock(struct doctor_facts *, struct doctor_finding *);
+/* ---- doctor_env.c: this process's settings that a job's ranks should have alike, as an object */
+struct json_object *doctor_env(void);
+
+/* ---- the checks, by file: env, network, machine, share, job */
+
+doctor_of_rank_t doctor_settings, doctor_start;
+doctor_of_rank_t doctor_libfabric, doctor_provider, doctor_congestion;
+doctor_of_rank_t doctor_memlock, doctor_huge_pages, doctor_shm, doctor_quota, doctor_pids, doctor_clock;
+doctor_of_rank_t doctor_memfd, doctor_cma;
+doctor_of_host_t doctor_cores, doctor_pinning, doctor_memory, doctor_files;
+doctor_of_job_t doctor_launcher, doctor_job_settings, doctor_environment, doctor_alike, doctor_firewall, doctor_time;

@@ -3,8 +3,6 @@
 #include "tools/info/doctor.h"
 #include "runtime/base/coll.h"
 #include "runtime/base/env_value.h"
-#include "runtime/base/error.h"
-#include "runtime/base/log.h"
 #include "runtime/base/trace.h"
 #include <errno.h>
 #include <libgen.h>
@@ -14,80 +12,69 @@
 
 extern char **environ;
 
-static const struct hx_env_row *row_of(const char *assignment)
+/* The name of "NAME=value", and its row; NULL: it is no setting, which error tells. */
+static const struct hx_env_row *row_find(const char *assignment, char name[128], char error[OPTION_TEXT_BYTES])
 {
-    for (int i = 0; i < HX_ENV_COUNT; i++) {
-        size_t n = strlen(hx_env_rows[i].name);
-        if (!strncmp(assignment, hx_env_rows[i].name, n) && assignment[n] == '=')
-            return &hx_env_rows[i];
-    }
-    return NULL;
+    const char *names[HX_ENV_COUNT + 1] = {NULL};
+
+    for (int i = 0; i < HX_ENV_COUNT; i++)
+        names[i] = hx_env_rows[i].name;
+    snprintf(name, 128, "%.*s", (int)strcspn(assignment, "="), assignment);
+    const int idx = option_choose("setting", name, names, error);
+    return idx < 0 ? NULL : &hx_env_rows[idx];
 }
 
 struct json_object *doctor_env(void)
 {
     struct json_object *o = json_object_new_object();
+    char error[OPTION_TEXT_BYTES], name[128];
 
     for (char **entry = environ; entry && *entry; entry++) {
-        const char *equals = strchr(*entry, '=');
-        const struct hx_env_row *row = row_of(*entry);
-        char name[128];
-        if (!equals || (strncmp(*entry, "HX_", 3) && strncmp(*entry, "FI_", 3) && strncmp(*entry, "RDMAV_", 6)) ||
-            (row && row->scope != HX_SCOPE_JOB))
+        if (!strchr(*entry, '=') || (strncmp(*entry, "HX_", 3) && strncmp(*entry, "FI_", 3) && strncmp(*entry, "RDMAV_", 6)))
             continue;
-        snprintf(name, sizeof(name), "%.*s", (int)(equals - *entry), *entry);
-        json_add_text(o, name, equals + 1);
+        const struct hx_env_row *row = row_find(*entry, name, error);
+        if (!row || row->scope == HX_SCOPE_JOB)
+            json_add_text(o, name, strchr(*entry, '=') + 1);
     }
     return o;
 }
 
 /* Can this rank write its file? That of an earlier job may be there, another user's perhaps. */
-static void trace_try(const char *trace, struct doctor_finding *f)
+static void trace_try(const char *trace, struct doctor_exam *exam)
 {
     char *path = trace && *trace ? hx_trace_path(trace, doctor_own_rank()) : NULL;
 
     if (path && (access(path, F_OK) == 0 ? access(path, W_OK) : access(dirname(path), W_OK | X_OK)) != 0)
-        doctor_find(f, DOCTOR_FAIL, NULL, "HX_TRACE=%s: cannot write this rank's file: %s", trace, strerror(errno));
+        doctor_find(exam, DOCTOR_FAIL, NULL, "HX_TRACE=%s: cannot write this rank's file: %s", trace, strerror(errno));
     free(path);
 }
 
-void doctor_settings(struct doctor_facts *facts, struct doctor_finding *f)
+void doctor_settings(struct doctor_exam *exam)
 {
-    const char *names[HX_ENV_COUNT + 1] = {NULL};
     char error[OPTION_TEXT_BYTES], name[128];
     struct hx_env env;
 
-    (void)facts;
     if (hx_env_load(&env, NULL) != HX_SUCCESS)
-        doctor_find(f, DOCTOR_FAIL, NULL, "%s", hx_last_detail());
-    trace_try(env.trace, f);
+        doctor_find(exam, DOCTOR_FAIL, NULL, "%s", hx_last_detail());
+    trace_try(env.trace, exam);
     hx_env_release(&env);
-    for (int i = 0; i < HX_ENV_COUNT; i++)
-        names[i] = hx_env_rows[i].name;
-    for (char **entry = environ; entry && *entry; entry++) {
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(*entry, "="), *entry);
-        if (!strncmp(name, "HX_", 3) && option_choose("setting", name, names, error) < 0) {
+    for (char **entry = environ; entry && *entry; entry++)
+        if (!strncmp(*entry, "HX_", 3) && !row_find(*entry, name, error)) {
             error[strcspn(error, ";")] = 0; /* all the choices are too many */
-            doctor_find(f, DOCTOR_WARN, NULL, "%s", error);
+            doctor_find(exam, DOCTOR_WARN, NULL, "%s", error);
         }
-    }
-    if (!f->text[0])
-        doctor_find(f, DOCTOR_OK, NULL, "every HX_ variable is known, with a good value");
 }
 
-void doctor_start(struct doctor_facts *facts, struct doctor_finding *f)
+void doctor_start(struct doctor_exam *exam)
 {
     static const char *const settings[] = {"HX_BOOTSTRAP=single", "HX_NODES=0", "HX_RING_ORDER=rank", "HX_LOG=error", NULL};
     hx_config_t config = {.settings = settings};
     hx_comm_t *world;
 
-    (void)facts;
     unsetenv("HX_TRACE"); /* this is a process of its own: the job's files are not for it to write */
     unsetenv("HX_STATS");
     for (int i = HX_ENV_IDX_allreduce; i < HX_ENV_IDX_allreduce + 3 * HX_COLL_COUNT; i++)
         unsetenv(hx_env_rows[i].name); /* plans for the job's shape: its settings are examined with it */
     if (hx_init_with(&config, &world) != HX_SUCCESS || hx_barrier(world) != HX_SUCCESS || hx_finalize() != HX_SUCCESS)
-        doctor_find(f, DOCTOR_FAIL, NULL, "hx_init of a job of one rank: %s", hx_last_detail());
-    else
-        doctor_find(f, DOCTOR_OK, NULL, "a job of one rank starts");
+        doctor_find(exam, DOCTOR_FAIL, NULL, "hx_init of a job of one rank: %s", hx_last_detail());
 }

@@ -1,69 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Between hosts: is there a way through for a TCP connection, and what time is it on the other side? */
+/* Between hosts: is there a way through for a TCP connection, and what time is it on the other side? Who connects is sent the time. */
 #include "tools/info/doctor.h"
 #include "runtime/base/clock.h"
+#include "runtime/bootstrap/root.h"
 #include <errno.h>
-#include <netdb.h>
+#include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
-#define CONNECT_MS 3000
+#define CONNECT_SECONDS 3
 #define SERVE_SECONDS 120
 #define ASKS 5 /* the quickest answer counts */
+
+static double wall_clock(void)
+{
+    return 1e-9 * (double)hx_clock_ns(CLOCK_REALTIME);
+}
 
 /* ---- the side that is asked */
 
 int doctor_listen(int *port)
 {
-    struct sockaddr_in6 any6 = {.sin6_family = AF_INET6};
+    struct sockaddr_in6 any6 = {.sin6_family = AF_INET6}, bound;
     struct sockaddr_in any4 = {.sin_family = AF_INET};
-    struct sockaddr_storage bound;
+    struct addrinfo ipv4 = {.ai_addr = (struct sockaddr *)&any4, .ai_addrlen = sizeof(any4)}; /* of a host without IPv6 */
+    struct addrinfo both = {.ai_addr = (struct sockaddr *)&any6, .ai_addrlen = sizeof(any6), .ai_next = &ipv4};
+    const struct hx_root root = {.addresses = &both};
+    const int fd = hx_root_listen(&root, 1);
     socklen_t length = sizeof(bound);
-    int zero = 0, fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd < 0 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) < 0 ||
-        bind(fd, (struct sockaddr *)&any6, sizeof(any6)) < 0) {
-        if (fd >= 0)
-            close(fd);
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* a host without IPv6 */
-        if (fd >= 0 && bind(fd, (struct sockaddr *)&any4, sizeof(any4)) < 0) {
-            close(fd);
-            return -1;
-        }
-    }
-    if (fd < 0 || listen(fd, 1024) < 0 || getsockname(fd, (struct sockaddr *)&bound, &length) < 0) {
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    *port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-                                              : ((struct sockaddr_in *)&bound)->sin_port);
+    if (fd >= 0 && getsockname(fd, (struct sockaddr *)&bound, &length) == 0)
+        *port = ntohs(bound.sin6_port); /* where IPv4 has it too */
     return fd;
-}
-
-/* Every byte is answered with the time. */
-static void answer(int fd)
-{
-    char ask;
-
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &(struct timeval){.tv_sec = 2}, sizeof(struct timeval));
-    while (recv(fd, &ask, 1, 0) == 1) {
-        double now = 1e-9 * (double)hx_clock_ns(CLOCK_REALTIME);
-        if (send(fd, &now, sizeof(now), MSG_NOSIGNAL) != sizeof(now))
-            break;
-    }
-    close(fd);
 }
 
 int doctor_serve(int listener)
 {
-    pid_t child = fork();
+    const pid_t child = fork();
     int fd;
 
     if (child != 0)
@@ -71,82 +48,64 @@ int doctor_serve(int listener)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGALRM, SIG_DFL);
     alarm(SERVE_SECONDS);
-    while ((fd = accept(listener, NULL, NULL)) >= 0)
-        answer(fd);
+    fcntl(listener, F_SETFL, 0); /* to wait */
+    while ((fd = accept(listener, NULL, NULL)) >= 0) {
+        const double now = wall_clock();
+        send(fd, &now, sizeof(now), MSG_NOSIGNAL);
+        close(fd);
+    }
     _exit(0);
 }
 
 /* ---- the side that asks */
 
-static int ready(int fd, short events, int ms)
+/* Connect, and read the time. 0, or an errno. */
+static int time_ask(const struct addrinfo *address, double *theirs)
 {
-    struct pollfd p = {.fd = fd, .events = events};
+    const struct timeval limit = {.tv_sec = CONNECT_SECONDS};
+    const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int error = 0;
 
-    return poll(&p, 1, ms) > 0;
-}
-
-/* 0, or an errno. */
-static int connect_to(const char *address, int port, int *out)
-{
-    struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *list = NULL;
-    char service[16];
-    int error = 0, fd = -1;
-    socklen_t length = sizeof(error);
-
-    snprintf(service, sizeof(service), "%d", port);
-    if (getaddrinfo(address, service, &hints, &list) != 0)
-        return EADDRNOTAVAIL;
-    fd = socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0 || (connect(fd, list->ai_addr, list->ai_addrlen) < 0 && errno != EINPROGRESS))
-        error = errno;
-    else if (!ready(fd, POLLOUT, CONNECT_MS))
-        error = ETIMEDOUT;
-    else
-        getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
-    freeaddrinfo(list);
-    *out = fd;
+    if (fd < 0)
+        return errno;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* of connect too */
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    if (connect(fd, address->ai_addr, address->ai_addrlen) < 0) {
+        error = errno == EINPROGRESS ? ETIMEDOUT : errno;
+    } else {
+        const ssize_t bytes = recv(fd, theirs, sizeof(*theirs), MSG_WAITALL);
+        if (bytes != sizeof(*theirs))
+            error = bytes < 0 && errno == EAGAIN ? ETIMEDOUT : ECONNRESET;
+    }
+    close(fd);
     return error;
 }
 
-/* The offset of the other side's clock, by its quickest answer; 0, or an errno. */
-static int time_ask(int fd, double *ms, double *offset_s)
+static struct json_object *peer_ask(struct json_object *peer, int me)
 {
-    *ms = 1e9;
-    for (int i = 0; i < ASKS; i++) {
-        double start = 1e-9 * (double)hx_clock_ns(CLOCK_REALTIME), theirs, from = hx_now_s();
-        if (send(fd, "?", 1, MSG_NOSIGNAL) != 1)
-            return errno;
-        if (!ready(fd, POLLIN, CONNECT_MS))
-            return ETIMEDOUT;
-        if (recv(fd, &theirs, sizeof(theirs), 0) != sizeof(theirs))
-            return ECONNRESET;
-        double took = hx_now_s() - from;
-        if (took * 1e3 < *ms) {
-            *ms = took * 1e3;
-            *offset_s = theirs - (start + took / 2);
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+    const char *address = info_text(peer, "address");
+    struct json_object *o = info_new("from=%d host=%s address=%s", me, info_text(peer, "host"), address);
+    double offset_s = 0, within_s = 1e9;
+    struct addrinfo *list = NULL;
+    int error = getaddrinfo(address, info_text(peer, "port"), &hints, &list) ? EADDRNOTAVAIL : 0;
+
+    for (int i = 0; i < ASKS && !error; i++) {
+        const double start = wall_clock(), from = hx_now_s();
+        double theirs;
+        error = time_ask(list, &theirs);
+        const double half = (hx_now_s() - from) / 2;
+        if (!error && half < within_s) {
+            offset_s = theirs - (start + half);
+            within_s = half;
         }
     }
-    return 0;
-}
-
-static struct json_object *peer_ask(struct json_object *peer)
-{
-    struct json_object *o = json_object_new_object();
-    double ms = 0, offset_s = 0;
-    int fd = -1, error = connect_to(doctor_member(peer, "address"), (int)doctor_number(peer, "port"), &fd);
-
-    if (!error)
-        error = time_ask(fd, &ms, &offset_s);
-    if (fd >= 0)
-        close(fd);
-    json_add_text(o, "host", doctor_member(peer, "host"));
-    json_add_text(o, "address", doctor_member(peer, "address"));
-    if (error) {
-        json_add_text(o, "error", strerror(error));
-    } else {
-        json_add_real(o, "ms", "%.6g", ms);
-        json_add_real(o, "offset_s", "%.6g", offset_s);
-    }
+    if (list)
+        freeaddrinfo(list);
+    if (error)
+        info_add(o, "error=%s", strerror(error));
+    else
+        info_add(o, "offset_s=%g", offset_s);
     return o;
 }
 
@@ -154,9 +113,9 @@ static struct json_object *peer_ask(struct json_object *peer)
 struct json_object *doctor_reach(struct json_object *peers, int me)
 {
     struct json_object *list = json_object_new_array();
-    int n = (int)json_object_array_length(peers);
+    const int n = (int)json_object_array_length(peers), rank = (int)info_number(json_object_array_get_idx(peers, (size_t)me), "rank");
 
     for (int step = 1; step < n; step = n <= 8 ? step + 1 : 2 * step)
-        json_object_array_add(list, peer_ask(json_object_array_get_idx(peers, (size_t)((me + step) % n))));
+        json_object_array_add(list, peer_ask(json_object_array_get_idx(peers, (size_t)((me + step) % n)), rank));
     return list;
 }

@@ -3,7 +3,7 @@
 #include "tools/info/doctor.h"
 #include "inter/fabric/provider.h"
 #include "runtime/base/env.h"
-#include <dirent.h>
+#include <glob.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
@@ -11,10 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PCI_DEVICES "/sys/bus/pci/devices"
-
 /* What is known of providers, besides that they work. */
-static const struct {
+static const struct quirk {
     const char *provider;
     enum doctor_grade grade;
     const char *quirk, *remedy;
@@ -26,177 +24,170 @@ static const struct {
     {"net", DOCTOR_OK, "the kernel's TCP: every message costs CPU time", NULL},
     {"tcp", DOCTOR_OK, "the kernel's TCP: every message costs CPU time", NULL},
     {"efa", DOCTOR_OK, "messages above 64 KiB need a round trip, so Hierax sends chunks of 64 KiB", NULL},
+    {NULL, DOCTOR_OK, "", NULL},
 };
 
-void doctor_libfabric(struct doctor_facts *facts, struct doctor_finding *f)
+void doctor_libfabric(struct doctor_exam *exam)
 {
-    uint32_t version = fi_version();
+    const uint32_t version = fi_version();
+    const unsigned major = FI_MAJOR(version), minor = FI_MINOR(version);
 
-    (void)facts;
     if (version < FI_VERSION(1, 17))
-        doctor_find(f, DOCTOR_FAIL, NULL, "libfabric %u.%u: Hierax needs 1.17 or newer", FI_MAJOR(version),
-                    FI_MINOR(version));
+        doctor_find(exam, DOCTOR_FAIL, NULL, "libfabric %u.%u: Hierax needs 1.17 or newer", major, minor);
     else if (version < FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION))
-        doctor_find(f, DOCTOR_WARN, NULL, "libfabric %u.%u is loaded, but Hierax was built with %d.%d",
-                    FI_MAJOR(version), FI_MINOR(version), FI_MAJOR_VERSION, FI_MINOR_VERSION);
+        doctor_find(exam, DOCTOR_WARN, NULL, "libfabric %u.%u is loaded, but Hierax was built with %d.%d", major, minor,
+                    FI_MAJOR_VERSION, FI_MINOR_VERSION);
     else
-        doctor_find(f, DOCTOR_OK, NULL, "%u.%u%s", FI_MAJOR(version), FI_MINOR(version),
+        doctor_find(exam, DOCTOR_OK, NULL, "%u.%u%s", major, minor,
                     version < FI_VERSION(1, 18) ? ": RDMA writes of efa are emulated before 1.18" : "");
+}
+
+/* The name of the variable that restricts the choice, NULL if none does, and its value. */
+static const char *restriction(const char **value)
+{
+    static const char *const names[] = {"FI_PROVIDER", "HX_PROVIDER", "HX_NIC"};
+
+    for (int i = 0; i < 3; i++)
+        if ((*value = hx_env_launcher(names[i])))
+            return names[i];
+    return NULL;
 }
 
 /* ---- where EFA is ---- */
 
 static int efa_devices(void)
 {
-    char path[sizeof(PCI_DEVICES) + 300], vendor[32], device[32];
-    struct dirent *entry;
-    DIR *dir = opendir(PCI_DEVICES);
+    char vendor[32], device[32];
+    glob_t found = {.gl_pathc = 0};
     int n = 0;
 
-    while (dir && (entry = readdir(dir))) {
-        snprintf(path, sizeof(path), PCI_DEVICES "/%s/vendor", entry->d_name);
-        doctor_read_line(path, vendor, sizeof(vendor));
-        snprintf(path, sizeof(path), PCI_DEVICES "/%s/device", entry->d_name);
-        doctor_read_line(path, device, sizeof(device));
+    glob("/sys/bus/pci/devices/*", 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        doctor_read_line(found.gl_pathv[i], "vendor", vendor, sizeof(vendor));
+        doctor_read_line(found.gl_pathv[i], "device", device, sizeof(device));
         n += !strcmp(vendor, "0x1d0f") && !strncmp(device, "0xefa", 5); /* Amazon's EFA, of any generation */
     }
-    if (dir)
-        closedir(dir);
+    globfree(&found);
     return n;
 }
 
 static int is_usable_verbs_device(void)
 {
-    char path[300];
-    struct dirent *entry;
-    DIR *dir = opendir("/dev/infiniband");
-    int found = dir ? 0 : -1; /* -1: there is none at all */
+    glob_t found = {.gl_pathc = 0};
+    int usable = 0;
 
-    while (dir && (entry = readdir(dir))) {
-        snprintf(path, sizeof(path), "/dev/infiniband/%s", entry->d_name);
-        found |= !strncmp(entry->d_name, "uverbs", 6) && access(path, R_OK | W_OK) == 0;
-    }
-    if (dir)
-        closedir(dir);
-    return found;
+    glob("/dev/infiniband/uverbs*", 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        usable |= access(found.gl_pathv[i], R_OK | W_OK) == 0;
+    globfree(&found);
+    return usable;
 }
 
 static void offer_look(const struct fi_info *info, const char *state, void *arg)
 {
     (void)state;
-    *(int *)arg |= !strcmp(info->fabric_attr->prov_name, "efa");
+    *(int *)arg |= hx_provider_is_efa(info);
 }
 
 /* There are devices, and something else is used. */
-static void efa_unused(const char *provider, int n, struct doctor_finding *f)
+static void efa_unused(struct doctor_exam *exam)
 {
-    const char *wanted = hx_env_launcher("HX_PROVIDER"), *restricted = hx_env_launcher("FI_PROVIDER");
-    int offered = 0, usable = is_usable_verbs_device();
+    const char *value, *name = restriction(&value);
+    const int n = exam->efa_devices, absent = access("/dev/infiniband", F_OK) != 0;
+    char remedy[64];
+    int offered = 0;
 
+    snprintf(remedy, sizeof(remedy), "unset %s", name ? name : "");
     hx_offers_visit(offer_look, &offered);
-    if (wanted)
-        doctor_find(f, DOCTOR_WARN, "unset HX_PROVIDER", "%s is used, not the %d EFA devices: HX_PROVIDER=%s", provider,
-                    n, wanted);
-    else if (restricted)
-        doctor_find(f, DOCTOR_WARN, "unset FI_PROVIDER", "%s is used, not the %d EFA devices: FI_PROVIDER=%s", provider,
-                    n, restricted);
-    else if (hx_env_launcher("HX_NIC"))
-        doctor_find(f, DOCTOR_WARN, "unset HX_NIC", "%s is used, not the %d EFA devices: HX_NIC=%s", provider, n, hx_env_launcher("HX_NIC"));
-    else if (usable <= 0)
-        doctor_find(f, DOCTOR_FAIL, usable < 0 ? "modprobe efa; in a container: --device /dev/infiniband/uverbs0"
-                                               : "chmod a+rw /dev/infiniband/uverbs*",
-                    "falls back to %s although there are %d EFA devices: %s", provider, n,
-                    usable < 0 ? "there is no /dev/infiniband" : "this process may not open /dev/infiniband/uverbs*");
+    if (name)
+        doctor_find(exam, DOCTOR_WARN, remedy, "%s is used, not the %d EFA devices: %s=%s", exam->provider, n, name, value);
+    else if (!is_usable_verbs_device())
+        doctor_find(exam, DOCTOR_FAIL,
+                    absent ? "modprobe efa; in a container: --device /dev/infiniband/uverbs0" : "chmod a+rw /dev/infiniband/uverbs*",
+                    "falls back to %s although there are %d EFA devices: %s", exam->provider, n,
+                    absent ? "there is no /dev/infiniband" : "this process may not open /dev/infiniband/uverbs*");
     else
-        doctor_find(f, DOCTOR_FAIL, "fi_info -p efa; install Amazon's efa_installer, or a libfabric that has efa",
-                    "falls back to %s although there are %d EFA devices: libfabric %s", provider, n,
+        doctor_find(exam, DOCTOR_FAIL, "fi_info -p efa; install Amazon's efa_installer, or a libfabric that has efa",
+                    "falls back to %s although there are %d EFA devices: libfabric %s", exam->provider, n,
                     offered ? "offers efa, but none of its interfaces is usable" : "offers no efa");
 }
 
 /* ---- what is used ---- */
 
-/* interface: "" for any real one. */
+/* The address stays as it is if the interface has none. interface: "" for any real one. */
 static void address_find(const char *interface, char address[DOCTOR_ADDRESS_BYTES])
 {
     struct ifaddrs *all = NULL;
-    size_t n = strlen(interface);
+    int found = 0;
 
     if (getifaddrs(&all) != 0)
         return;
-    for (int family = AF_INET; !address[0] && family; family = family == AF_INET ? AF_INET6 : 0)
-        for (const struct ifaddrs *i = all; i && !address[0]; i = i->ifa_next) {
-            socklen_t bytes = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
-            if (!i->ifa_addr || i->ifa_addr->sa_family != family || !(i->ifa_flags & IFF_UP) ||
-                (i->ifa_flags & IFF_LOOPBACK) || (n && strcmp(i->ifa_name, interface)) ||
-                (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr)))
+    for (int family = AF_INET; !found && family; family = family == AF_INET ? AF_INET6 : 0)
+        for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
+            const struct sockaddr *own = i->ifa_addr;
+            const socklen_t bytes = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+            if (!own || own->sa_family != family || !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK) ||
+                (*interface && strcmp(i->ifa_name, interface)) ||
+                (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)(const void *)own)->sin6_addr)))
                 continue;
-            getnameinfo(i->ifa_addr, bytes, address, DOCTOR_ADDRESS_BYTES, NULL, 0, NI_NUMERICHOST);
+            found = getnameinfo(own, bytes, address, DOCTOR_ADDRESS_BYTES, NULL, 0, NI_NUMERICHOST) == 0;
         }
     freeifaddrs(all);
 }
 
-static void none_usable(struct doctor_finding *f)
+static void none_usable(struct doctor_exam *exam)
 {
-    const char *restricted = hx_env_launcher("FI_PROVIDER"), *wanted = hx_env_launcher("HX_PROVIDER");
+    const char *value, *name = restriction(&value);
+    char remedy[64];
 
-    if (restricted)
-        doctor_find(f, DOCTOR_FAIL, "unset FI_PROVIDER", "%s; FI_PROVIDER=%s", hx_last_detail(), restricted);
-    else if (wanted)
-        doctor_find(f, DOCTOR_FAIL, "unset HX_PROVIDER", "%s", hx_last_detail());
-    else if (hx_env_launcher("HX_NIC"))
-        doctor_find(f, DOCTOR_FAIL, "unset HX_NIC, or name one of these interfaces", "%s", hx_last_detail());
-    else
-        doctor_find(f, DOCTOR_FAIL, NULL, "%s", hx_last_detail());
+    snprintf(remedy, sizeof(remedy), "unset %s%s", name ? name : "",
+             name && !strcmp(name, "HX_NIC") ? ", or name one of these interfaces" : "");
+    doctor_find(exam, DOCTOR_FAIL, name ? remedy : NULL, "%s", hx_last_detail());
+    if (name && !strcmp(name, "FI_PROVIDER")) /* libfabric does not tell it */
+        doctor_find(exam, DOCTOR_FAIL, NULL, "%s=%s", name, value);
 }
 
-void doctor_provider(struct doctor_facts *facts, struct doctor_finding *f)
+void doctor_provider(struct doctor_exam *exam)
 {
     struct hx_net_seat seat = {.sharers = 1, .on_node = 1};
     struct hx_nic_choice choice;
     struct hx_env env;
 
-    facts->efa_devices = efa_devices();
-    address_find("", facts->address);
+    exam->efa_devices = efa_devices();
+    address_find("", exam->address);
     hx_env_load(&env, NULL); /* a bad value is another check's finding */
     if (hx_negotiate(&env, &seat, &choice) != HX_SUCCESS) {
-        none_usable(f);
-        hx_nic_choice_free(&choice);
-        hx_env_release(&env);
-        return;
+        none_usable(exam);
+    } else {
+        const struct fi_info *info = choice.rails[0];
+        const char *provider = info->fabric_attr->prov_name, *interface = info->domain_attr->name;
+        snprintf(exam->provider, sizeof(exam->provider), "%s", provider);
+        address_find(interface, exam->address);
+        const struct quirk *known = quirks;
+        while (known->provider && strcmp(provider, known->provider))
+            known++;
+        doctor_find(exam, known->grade, known->remedy, "%s on %s%s%s", provider, interface, known->provider ? ": " : "", known->quirk);
+        if (exam->efa_devices && !hx_provider_is_efa(info))
+            efa_unused(exam);
+        if (!strcmp(interface, "lo"))
+            doctor_find(exam, DOCTOR_WARN, "ip link", "%s finds no interface but loopback: no other host can be reached", provider);
     }
-    const char *provider = choice.rails[0]->fabric_attr->prov_name, *interface = choice.rails[0]->domain_attr->name;
-    char address[DOCTOR_ADDRESS_BYTES] = "";
-    snprintf(facts->provider, sizeof(facts->provider), "%s", provider);
-    snprintf(facts->interface, sizeof(facts->interface), "%s", interface);
-    address_find(interface, address);
-    if (address[0])
-        memcpy(facts->address, address, sizeof(address));
-    for (size_t i = 0; i < sizeof(quirks) / sizeof(quirks[0]); i++)
-        if (!strcmp(provider, quirks[i].provider))
-            doctor_find(f, quirks[i].grade, quirks[i].remedy, "%s on %s: %s", provider, interface, quirks[i].quirk);
-    if (!f->text[0])
-        doctor_find(f, DOCTOR_OK, NULL, "%s on %s", provider, interface);
-    if (facts->efa_devices && strcmp(provider, "efa"))
-        efa_unused(provider, facts->efa_devices, f);
-    if (!strcmp(interface, "lo"))
-        doctor_find(f, DOCTOR_WARN, "ip link", "%s finds no interface but loopback: no other host can be reached",
-                    provider);
     hx_nic_choice_free(&choice);
     hx_env_release(&env);
 }
 
 /* Measured with 2 and 4 ranks on two such nodes: all-reduces of 64 KiB 1 to 2.4 times, broadcasts of 1 MiB 1 to 2.9. */
-void doctor_congestion(struct doctor_facts *facts, struct doctor_finding *f)
+void doctor_congestion(struct doctor_exam *exam)
 {
-    int is_tcp = strstr(facts->provider, "tcp") || !strcmp(facts->provider, "net") || !strcmp(facts->provider, "sockets");
+    const int is_tcp = strstr(exam->provider, "tcp") || !strcmp(exam->provider, "net") || !strcmp(exam->provider, "sockets");
     char name[64];
 
-    doctor_read_line("/proc/sys/net/ipv4/tcp_congestion_control", name, sizeof(name));
+    doctor_read_line("/proc/sys/net/ipv4", "tcp_congestion_control", name, sizeof(name));
     if (!is_tcp)
-        doctor_find(f, DOCTOR_OK, NULL, "no TCP between nodes");
+        doctor_find(exam, DOCTOR_OK, NULL, "no TCP between nodes");
     else if (!strncmp(name, "bbr", 3))
-        doctor_find(f, DOCTOR_WARN, NULL, "TCP uses %s: between emulated nodes, long messages took 1 to 3 times as long as with "
-                                          "cubic", name);
+        doctor_find(exam, DOCTOR_WARN, NULL,
+                    "TCP uses %s: between emulated nodes, long messages took 1 to 3 times as long as with cubic", name);
     else
-        doctor_find(f, DOCTOR_OK, NULL, "%s", name[0] ? name : "the kernel does not say which");
+        doctor_find(exam, DOCTOR_OK, NULL, "%s", name[0] ? name : "the kernel does not say which");
 }

@@ -116,97 +116,60 @@ static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
 {
     static const char *const scopes[] = {"intra", "inter", "flat", NULL};
     static const char *const needs[] = {"shared memory", "commutative", "exact", "single copy", "levels", NULL}; /* as in enum hx_needs */
-    double vector = (double)SHARE_BYTES * p;
+    const double vector = (double)SHARE_BYTES * p;
+    const int is_token = a->coll == HX_COLL_BARRIER;
     struct most most;
 
     if (algorithm_count(a, p, &most) < 0)
         return NULL;
-    struct json_object *row = json_object_new_object();
-    json_add_text(row, "collective", hx_coll_name(a->coll));
-    json_add_text(row, "algorithm", a->name);
+    struct json_object *row = info_new("collective=%s algorithm=%s", hx_coll_name(a->coll), a->name);
     names_add(row, "where", hx_algorithm_scopes(a), scopes);
     names_add(row, "needs", a->needs, needs);
-    json_add_int(row, "rounds", most.rounds);
-    json_add_int(row, "messages", (int64_t)most.messages);
-    if (a->coll == HX_COLL_BARRIER) { /* tokens */
-        json_add_text(row, "sent", NULL);
-        json_add_text(row, "received", NULL);
-    } else {
-        json_add_real(row, "sent", "%.6g", (double)most.out / vector);
-        json_add_real(row, "received", "%.6g", (double)most.in / vector);
-    }
-    json_add_int(row, "steps", (int64_t)most.steps);
-    json_add_int(row, "plan", (int64_t)most.plan_bytes);
-    json_add_text(row, "about", a->about);
-    json_add_text(row, "source", a->source);
+    info_add(row, "rounds=%d messages=%lu", (int)most.rounds, most.messages);
+    json_object_object_add(row, "sent", is_token ? NULL : json_real_new("%.6g", (double)most.out / vector));
+    json_object_object_add(row, "received", is_token ? NULL : json_real_new("%.6g", (double)most.in / vector));
+    info_add(row, "steps=%lu plan=%lu about=%s source=%s", most.steps, most.plan_bytes, a->about, a->source);
     return row;
 }
 
-/* Those of one collective; NULL after an error. */
-static struct json_object *collective_rows(enum hx_coll coll, int p)
+/* Add those of one collective. 0, or -1 after an error. */
+static int collective_add(struct json_object *rows, enum hx_coll coll, int p)
 {
-    struct json_object *rows = json_object_new_array();
     const struct hx_algorithm *a;
     int idx = 0;
 
     while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
         struct json_object *row = algorithm_row(a, p);
-        if (!row) {
-            json_object_put(rows);
-            return NULL;
-        }
+        if (!row)
+            return -1;
         json_object_array_add(rows, row);
     }
-    return rows;
-}
-
-/* ---- telling ---- */
-
-static struct json_object *head(const struct info_options *options)
-{
-    struct json_object *all = json_object_new_object();
-
-    json_add_int(all, "ranks", (int64_t)options->ranks);
-    json_add_text(all, "units",
-              "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
-    return all;
-}
-
-struct json_object *info_algorithms(const struct info_options *options)
-{
-    struct json_object *all = head(options), *list = json_object_new_array();
-
-    json_object_object_add(all, "algorithms", list);
-    for (int c = 0; c < options->ncolls; c++) {
-        struct json_object *rows = collective_rows(options->colls[c], (int)options->ranks);
-        if (!rows) {
-            json_object_put(all);
-            return NULL;
-        }
-        for (size_t i = 0; i < json_object_array_length(rows); i++)
-            json_object_array_add(list, json_object_get(json_object_array_get_idx(rows, i)));
-        json_object_put(rows);
-    }
-    return all;
-}
-
-int info_algorithms_print(const struct info_options *options)
-{
-    struct json_object *part = head(options);
-
-    for (int c = -1; c < options->ncolls; c++) { /* first the head */
-        if (c >= 0) {
-            struct json_object *rows = collective_rows(options->colls[c], (int)options->ranks);
-            if (!rows)
-                return -1;
-            part = json_object_new_object();
-            json_object_object_add(part, hx_coll_name(options->colls[c]), rows);
-            putchar('\n');
-        }
-        info_print(part, 0, stdout);
-        json_object_put(part);
-        if (fflush(stdout)) /* the caller tells it; nobody waits for the rest */
-            break;
-    }
     return 0;
+}
+
+int info_algorithms(const struct info_options *options)
+{
+    struct json_object *all = info_new("ranks=%d units=%s", (int)options->ranks,
+                                       "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
+    struct json_object *list = json_object_new_array();
+    int status = 0;
+
+    if (!options->json)
+        info_print(all, 0, stdout);
+    json_object_object_add(all, "algorithms", list);
+    for (int c = 0; c < options->ncolls && !status && !fflush(stdout); c++) { /* the caller tells a fault of stdout */
+        struct json_object *part = json_object_new_object(), *rows = options->json ? json_object_get(list) : json_object_new_array();
+
+        status = collective_add(rows, options->colls[c], (int)options->ranks);
+        json_object_object_add(part, hx_coll_name(options->colls[c]), rows);
+        if (!options->json && !status) {
+            putchar('\n');
+            info_print(part, 0, stdout);
+        }
+        json_object_put(part);
+    }
+    if (options->json && !status)
+        json_print(stdout, all);
+    json_object_put(all);
+    return status;
 }

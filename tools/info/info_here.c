@@ -18,26 +18,24 @@ static struct json_object *section(struct json_object *all, const char *name, st
 
 /* ---- build ---- */
 
+#ifdef HAVE_PMIX
+#define PMIX "loaded when a launcher needs it"
+#else
+#define PMIX "not built in"
+#endif
+
 static struct json_object *build_tell(void)
 {
-    struct json_object *o = json_object_new_object(), *kernels = json_object_new_array();
-    uint32_t fabric = fi_version(), hwloc = hwloc_get_api_version();
-    char text[64];
+    struct json_object *kernels = json_object_new_array();
+    const uint32_t fabric = fi_version(), hwloc = hwloc_get_api_version();
+    char libfabric_text[64], hwloc_text[64];
 
-    json_add_text(o, "hierax", hx_version());
-    snprintf(text, sizeof(text), "%u.%u (built with %d.%d)", FI_MAJOR(fabric), FI_MINOR(fabric), FI_MAJOR_VERSION,
+    snprintf(libfabric_text, sizeof(libfabric_text), "%u.%u (built with %d.%d)", FI_MAJOR(fabric), FI_MINOR(fabric), FI_MAJOR_VERSION,
              FI_MINOR_VERSION);
-    json_add_text(o, "libfabric", text);
-    snprintf(text, sizeof(text), "%u.%u (built with %u.%u)", hwloc >> 16, hwloc >> 8 & 255, HWLOC_API_VERSION >> 16,
+    snprintf(hwloc_text, sizeof(hwloc_text), "%u.%u (built with %u.%u)", hwloc >> 16, hwloc >> 8 & 255, HWLOC_API_VERSION >> 16,
              HWLOC_API_VERSION >> 8 & 255);
-    json_add_text(o, "hwloc", text);
-#ifdef HAVE_PMIX
-    json_add_text(o, "pmix", "loaded when a launcher needs it");
-#else
-    json_add_text(o, "pmix", "not built in");
-#endif
-    json_add_text(o, "compiler", __VERSION__);
-    json_add_text(o, "kernels", hx_reduce_isa());
+    struct json_object *o = info_new("hierax=%s libfabric=%s hwloc=%s pmix=%s compiler=%s kernels=%s", hx_version(), libfabric_text,
+                                     hwloc_text, PMIX, __VERSION__, hx_reduce_isa());
     for (int i = 0; hx_reduce_table_at(i); i++)
         json_object_array_add(kernels, json_object_new_string(hx_reduce_table_at(i)->isa));
     json_object_object_add(o, "kernels_this_cpu_can_run", kernels);
@@ -46,61 +44,36 @@ static struct json_object *build_tell(void)
 
 /* ---- machine ---- */
 
-static void index_tell(struct json_object *o, const char *key, int idx)
-{
-    if (idx < 0)
-        json_add_text(o, key, "several");
-    else
-        json_add_int(o, key, idx);
-}
-
 static struct json_object *machine_tell(const struct hx_topo *topo)
 {
-    struct json_object *o = json_object_new_object();
     struct hx_machine_size size;
     struct hx_place place;
 
     hx_topo_size(topo, &size);
     hx_topo_place(topo, &place);
-    json_add_text(o, "host", place.hostname);
-    json_add_int(o, "sockets", size.sockets);
-    json_add_int(o, "numa_nodes", size.numa_nodes);
-    json_add_int(o, "l3_caches", size.l3_caches);
-    json_add_int(o, "cores", size.cores);
-    json_add_int(o, "cpus", size.cpus);
-    json_add_int(o, "cpus_allowed", place.allowed_cpus);
-    json_add_int(o, "cpus_bound_to", place.bound_cpus);
+    struct json_object *o = info_new("host=%s sockets=%d numa_nodes=%d l3_caches=%d cores=%d cpus=%d cpus_allowed=%d cpus_bound_to=%d",
+                                     place.hostname, size.sockets, size.numa_nodes, size.l3_caches, size.cores, size.cpus,
+                                     place.allowed_cpus, place.bound_cpus);
+    const struct {
+        const char *name;
+        int idx;
+    } places[] = {{"on_core", place.core}, {"on_l3_cache", place.l3}, {"on_numa_node", place.numa}, {"on_socket", place.socket}};
+    json_add_text(o, "cpu_quota", "none");
     if (place.quota_cpus > 0)
         json_add_real(o, "cpu_quota", "%.6g", place.quota_cpus);
-    else
-        json_add_text(o, "cpu_quota", "none");
     json_add_real(o, "cpus_usable", "%.6g", place.usable_cpus);
-    index_tell(o, "on_core", place.core);
-    index_tell(o, "on_l3_cache", place.l3);
-    index_tell(o, "on_numa_node", place.numa);
-    index_tell(o, "on_socket", place.socket);
-    json_add_int(o, "l2_bytes_per_core", (int64_t)place.l2_bytes);
-    json_add_int(o, "last_level_cache_bytes", (int64_t)place.llc_bytes);
-    json_add_int(o, "memory_limit_bytes", (int64_t)place.memory_limit_bytes);
+    for (int i = 0; i < 4; i++)
+        json_object_object_add(o, places[i].name, places[i].idx < 0 ? json_text_new("several") : json_object_new_int(places[i].idx));
+    info_add(o, "l2_bytes_per_core=%zu last_level_cache_bytes=%zu memory_limit_bytes=%zu", place.l2_bytes, place.llc_bytes,
+             place.memory_limit_bytes);
     return o;
 }
 
 /* ---- network ---- */
 
-static void pci_tell(struct json_object *o, const struct hx_nic *nic)
+static struct json_object *rate_of(const struct hx_nic *nic)
 {
-    char text[32];
-
-    snprintf(text, sizeof(text), "%04x:%02x:%02x.%x", nic->domain, nic->bus, nic->device, nic->function);
-    json_add_text(o, "pci", nic->has_pci ? text : NULL);
-}
-
-static void rate_tell(struct json_object *o, uint64_t rate_bits)
-{
-    if (rate_bits)
-        json_add_real(o, "gbit_per_s", "%.6g", (double)rate_bits * 1e-9);
-    else
-        json_add_text(o, "gbit_per_s", NULL);
+    return nic->rate_bits ? json_real_new("%.6g", (double)nic->rate_bits * 1e-9) : NULL;
 }
 
 static const char *const distances[] = {"same NUMA node or L3 cache", "same socket", "other socket", "unknown"};
@@ -115,42 +88,29 @@ static struct json_object *rdma_tell(const struct hx_topo *topo)
     n = found < n ? found : n;
     hx_nic_distances(topo, nics, n);
     for (int i = 0; i < n; i++) {
-        struct json_object *o = json_object_new_object();
-        json_add_text(o, "device", nics[i].name);
-        json_add_text(o, "kind", nics[i].efa ? "EFA" : "RDMA");
-        json_add_text(o, "state", nics[i].up ? "up" : "down");
-        rate_tell(o, nics[i].rate_bits);
-        pci_tell(o, &nics[i]);
-        json_add_text(o, "distance", distances[nics[i].distance]);
+        const struct hx_nic *nic = &nics[i];
+        struct json_object *o = info_new("device=%s kind=%s state=%s", nic->name, nic->efa ? "EFA" : "RDMA", nic->up ? "up" : "down");
+        char pci[32];
+        snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", nic->domain, nic->bus, nic->device, nic->function);
+        json_object_object_add(o, "gbit_per_s", rate_of(nic));
+        info_add(o, "pci=%s distance=%s", nic->has_pci ? pci : NULL, distances[nic->distance]);
         json_object_array_add(list, o);
     }
     free(nics);
     return list;
 }
 
-static int is_same(const struct json_object *row, const char *key, const char *value)
-{
-    struct json_object *member;
-
-    return json_object_object_get_ex(row, key, &member) && !strcmp(json_object_get_string(member), value);
-}
-
 /* One row per provider and interface. */
-static void offer_tell(const struct fi_info *info, const char *state, void *arg)
+static void offer_tell(const struct fi_info *info, const char *state, void *list)
 {
-    struct json_object *list = arg, *o;
     const char *provider = info->fabric_attr->prov_name, *interface = info->domain_attr->name;
 
     for (size_t i = 0; i < json_object_array_length(list); i++) {
-        o = json_object_array_get_idx(list, i);
-        if (is_same(o, "interface", interface) && is_same(o, "provider", provider))
+        struct json_object *row = json_object_array_get_idx(list, i);
+        if (!strcmp(info_text(row, "interface"), interface) && !strcmp(info_text(row, "provider"), provider))
             return;
     }
-    o = json_object_new_object();
-    json_add_text(o, "interface", interface);
-    json_add_text(o, "provider", provider);
-    json_add_text(o, "state", state);
-    json_object_array_add(list, o);
+    json_object_array_add(list, info_new("interface=%s provider=%s state=%s", interface, provider, state));
 }
 
 /* The chosen provider's interfaces, best first, and those that this rank uses. */
@@ -160,16 +120,13 @@ static struct json_object *nics_tell(const struct hx_nic_choice *choice)
 
     for (int i = 0; i < choice->n; i++) {
         const struct hx_nic *nic = &choice->nics[i];
-        struct json_object *o = json_object_new_object();
+        struct json_object *o = info_new("interface=%s provider=%s", nic->name, choice->rails[0]->fabric_attr->prov_name);
         const char *used = i < choice->near ? "left to others" : "no: not as good";
         for (int k = 0; k < choice->nrails; k++)
             if (!strcmp(choice->rails[k]->domain_attr->name, nic->name))
                 used = k ? "yes, also" : "yes";
-        json_add_text(o, "interface", nic->name);
-        json_add_text(o, "provider", choice->rails[0]->fabric_attr->prov_name);
-        rate_tell(o, nic->rate_bits);
-        json_add_text(o, "distance", distances[nic->distance]);
-        json_add_text(o, "used", used);
+        json_object_object_add(o, "gbit_per_s", rate_of(nic));
+        info_add(o, "distance=%s used=%s", distances[nic->distance], used);
         json_object_array_add(list, o);
     }
     return list;
@@ -203,20 +160,15 @@ static struct json_object *settings_tell(const struct hx_comm *comm)
 
     for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
         const struct hx_env_row *row = &hx_env_rows[idx];
-        struct json_object *o = json_object_new_object();
+        const int by_table = env->source[idx] == HX_SOURCE_DEFAULT && info_table_has(comm, row->name);
         char value[HX_ENV_VALUE_BYTES], range[HX_ENV_RANGE_BYTES];
-        const char *shown = hx_env_value_format(env, row, value);
+        const char *shown = by_table ? "by size" : hx_env_value_format(env, row, value);
         if (idx == HX_ENV_IDX_secret && *shown)
             shown = "(hidden)";
-        json_add_text(o, "setting", row->name);
-        int by_table = env->source[idx] == HX_SOURCE_DEFAULT && info_table_has(comm, row->name);
-        json_add_text(o, "value", by_table ? "by size" : *shown ? shown : NULL);
-        json_add_text(o, "from", by_table ? "table" : hx_env_source_names[env->source[idx]]);
-        json_add_text(o, "scope", row->scope == HX_SCOPE_JOB ? "job" : "local");
-        json_add_text(o, "default", row->dflt);
-        json_add_text(o, "range", hx_env_range_format(row, range));
-        json_add_text(o, "meaning", row->help);
-        json_object_array_add(list, o);
+        json_object_array_add(list, info_new("setting=%s value=%s from=%s scope=%s default=%s range=%s meaning=%s", row->name,
+                                             *shown ? shown : NULL, by_table ? "table" : hx_env_source_names[env->source[idx]],
+                                             row->scope == HX_SCOPE_JOB ? "job" : "local", row->dflt, hx_env_range_format(row, range),
+                                             row->help));
     }
     return list;
 }
@@ -230,13 +182,9 @@ static struct json_object *counters_tell(const struct hx_world *world)
 
     hx_counters_read(world, &counters);
     for (const struct hx_counter_row *row = hx_counter_rows; row->name; row++) {
-        struct json_object *o = json_object_new_object();
         uint64_t value;
         memcpy(&value, (const char *)&counters + row->offset, sizeof(value));
-        json_add_text(o, "counter", row->name);
-        json_add_int(o, "value", (int64_t)value);
-        json_add_text(o, "meaning", row->help);
-        json_object_array_add(list, o);
+        json_object_array_add(list, info_new("counter=%s value=%lu meaning=%s", row->name, value, row->help));
     }
     return list;
 }
@@ -266,14 +214,11 @@ static char *domains_write(const struct hx_shape *shape, int level, int node)
 
 static struct json_object *node_tell(const struct hx_shape *shape, int node, const char *host)
 {
-    struct json_object *o = json_object_new_object(), *ranks = json_object_new_array();
+    struct json_object *o = info_new("node=%d host=%s size=%d", node, host, hx_shape_node_size(shape, node));
+    struct json_object *ranks = section(o, "ranks", json_object_new_array());
 
     for (int i = 0; i < hx_shape_node_size(shape, node); i++)
         json_object_array_add(ranks, json_object_new_int(hx_shape_member(shape, node, i)));
-    json_add_int(o, "node", node);
-    json_add_text(o, "host", host);
-    json_add_int(o, "size", hx_shape_node_size(shape, node));
-    json_object_object_add(o, "ranks", ranks);
     for (int level = 0; level < shape->nlevels; level++) {
         char key[24], *text = domains_write(shape, level, node);
         snprintf(key, sizeof(key), "level_%d", level);
@@ -287,59 +232,50 @@ static struct json_object *node_tell(const struct hx_shape *shape, int node, con
 static void ring_tell(struct json_object *o, const struct hx_comm *comm)
 {
     const struct hx_link *links = comm->world->links;
-    int n = comm->members.shape->nnodes;
-    struct json_object *order, *list;
+    const int n = comm->members.shape->nnodes, *ring = comm->members.shape->ring;
+    struct json_object *list;
 
-    if (!comm->members.shape->ring)
+    if (!ring)
         return;
-    order = json_object_new_array();
+    list = section(o, "ring_order", json_object_new_array());
     for (int i = 0; i < n; i++)
-        json_object_array_add(order, json_object_new_int(comm->members.shape->ring[i]));
-    json_object_object_add(o, "ring_order", order);
+        json_object_array_add(list, json_object_new_int(ring[i]));
     if (!links)
         return;
     list = section(o, "links_measured", json_object_new_array());
     for (int i = 0; i < n; i++)
-        for (int j = i + 1; j < n; j++) {
-            struct json_object *link = json_object_new_object();
-            json_add_int(link, "node", i);
-            json_add_int(link, "and_node", j);
-            json_add_real(link, "latency_us", "%.6g", links[i * n + j].latency_us);
-            json_add_real(link, "gigabytes_per_s", "%.6g", links[i * n + j].gb_s);
-            json_object_array_add(list, link);
-        }
+        for (int j = i + 1; j < n; j++)
+            json_object_array_add(list, info_new("node=%d and_node=%d latency_us=%g gigabytes_per_s=%g", i, j,
+                                                 links[i * n + j].latency_us, links[i * n + j].gb_s));
 }
 
 /* Every rank tells its host. NULL after an error. */
 static struct json_object *job_tell(struct hx_comm *comm, const char *host)
 {
     enum { HOST_BYTES = sizeof(((struct hx_place *)0)->hostname) };
-    char mine[HOST_BYTES] = "", (*hosts)[HOST_BYTES] = calloc((size_t)comm->members.size, HOST_BYTES);
-    struct json_object *o = json_object_new_object(), *nodes = json_object_new_array();
-    char text[256];
+    const struct hx_shape *shape = comm->members.shape;
+    char mine[HOST_BYTES] = "", (*hosts)[HOST_BYTES] = calloc((size_t)comm->members.size, HOST_BYTES), text[256];
+    struct json_object *o, *nodes;
 
-    strncat(mine, host, sizeof(mine) - 1);
-    hx_shape_format(comm->members.shape, text, sizeof(text));
-    json_add_text(o, "launcher", hx_boot_name(comm->world->boot));
-    json_add_int(o, "ranks", comm->members.size);
-    json_add_text(o, "shape", text);
-    ring_tell(o, comm);
-    section(o, "nodes", nodes);
-    if (hosts && hx_gather(mine, hosts, HOST_BYTES, HX_BYTE, 0, comm) == HX_SUCCESS) {
-        for (int node = 0; comm->members.rank == 0 && node < comm->members.shape->nnodes; node++)
-            json_object_array_add(nodes, node_tell(comm->members.shape, node, hosts[hx_shape_member(comm->members.shape, node, 0)]));
-    } else {
+    snprintf(mine, sizeof(mine), "%s", host);
+    if (!hosts || hx_gather(mine, hosts, HOST_BYTES, HX_BYTE, 0, comm) != HX_SUCCESS) {
         fprintf(stderr, "coll_info: rank %d: %s\n", comm->members.rank, hosts ? hx_error_detail(comm) : "no memory");
-        json_object_put(o);
-        o = NULL;
+        free(hosts);
+        return NULL;
     }
+    hx_shape_format(shape, text, sizeof(text));
+    o = info_new("launcher=%s ranks=%d shape=%s", hx_boot_name(comm->world->boot), comm->members.size, text);
+    ring_tell(o, comm);
+    nodes = section(o, "nodes", json_object_new_array());
+    for (int node = 0; comm->members.rank == 0 && node < shape->nnodes; node++)
+        json_object_array_add(nodes, node_tell(shape, node, hosts[hx_shape_member(shape, node, 0)]));
     free(hosts);
     return o;
 }
 
 struct json_object *info_all(struct hx_comm *comm)
 {
-    struct json_object *all = json_object_new_object(), *job;
+    struct json_object *all = json_object_new_object(), *machine, *job;
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_topo *topo;
 
@@ -349,22 +285,19 @@ struct json_object *info_all(struct hx_comm *comm)
         return NULL;
     }
     section(all, "build", build_tell());
-    struct json_object *machine = section(all, "machine", machine_tell(topo)), *host = NULL;
-    json_object_object_get_ex(machine, "host", &host);
-    job = job_tell(comm, json_object_get_string(host));
+    machine = section(all, "machine", machine_tell(topo));
+    job = job_tell(comm, info_text(machine, "host"));
     if (job && comm->members.rank == 0) {
         section(all, "network", network_tell(comm->world, topo));
-        section(all, "job", job);
+        section(all, "job", json_object_get(job));
         section(all, "settings", settings_tell(comm));
         section(all, "model", info_model(comm));
         section(all, "counters", counters_tell(comm->world));
-    } else {
-        json_object_put(job);
     }
     hx_topo_close(topo);
-    if (!job) {
-        json_object_put(all);
-        all = NULL;
-    }
-    return all;
+    json_object_put(job);
+    if (job)
+        return all;
+    json_object_put(all);
+    return NULL;
 }

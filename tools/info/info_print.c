@@ -12,84 +12,99 @@
  *                                                                                    eth0  1
  */
 #include "tools/info/coll_info.h"
+#include <stdarg.h>
 #include <string.h>
 
 #define COLUMNS_MAX 16
 
-/* "shared_bytes" -> "shared bytes" */
-static void key_print(const char *key, int width, FILE *file)
-{
-    int n = 0;
+/* ---- making it */
 
-    for (; key[n]; n++)
-        fputc(key[n] == '_' ? ' ' : key[n], file);
-    fprintf(file, "%*s", width > n ? width - n : 0, "");
+static void members_add(struct json_object *object, const char *format, va_list args)
+{
+    char name[64], kind;
+
+    for (; sscanf(format, " %63[^=]=%%%c", name, &kind) == 2; format += 1 + strcspn(format + 1, " "))
+        if (kind == 's')
+            json_add_text(object, name, va_arg(args, const char *));
+        else if (kind == 'g')
+            json_add_real(object, name, "%.6g", va_arg(args, double));
+        else
+            json_add_int(object, name, kind == 'd' ? va_arg(args, int) : va_arg(args, int64_t));
 }
 
-/* A value in one line; a list with commas. Returns its length; file may be NULL. */
+void info_add(struct json_object *object, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    members_add(object, format, args);
+    va_end(args);
+}
+
+struct json_object *info_new(const char *format, ...)
+{
+    struct json_object *object = json_object_new_object();
+    va_list args;
+
+    va_start(args, format);
+    members_add(object, format, args);
+    va_end(args);
+    return object;
+}
+
+/* ---- printing it: file NULL only measures */
+
+/* "shared_bytes" -> "shared bytes". Returns the length. */
+static int key_print(const char *key, FILE *file)
+{
+    for (const char *at = key; file && *at; at++)
+        fputc(*at == '_' ? ' ' : *at, file);
+    return (int)strlen(key);
+}
+
+/* A value in one line; a list with commas. Returns the length. */
 static int value_print(struct json_object *value, FILE *file)
 {
-    int n = 0;
+    const int is_list = json_object_is_type(value, json_type_array) && json_object_array_length(value);
+    const size_t n = is_list ? json_object_array_length(value) : 1;
+    int length = 0;
 
-    if (json_object_get_type(value) == json_type_array && json_object_array_length(value)) {
-        for (size_t i = 0; i < json_object_array_length(value); i++) {
-            if (i > 0 && file)
-                fputc(',', file);
-            n += (i > 0) + value_print(json_object_array_get_idx(value, i), file);
-        }
-        return n;
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *one = is_list ? json_object_array_get_idx(value, i) : value;
+        const char *text = json_object_is_type(one, json_type_array) ? NULL : json_object_get_string(one);
+        text = text && *text ? text : "-";
+        if (file)
+            fprintf(file, "%s%s", i > 0 ? "," : "", text);
+        length += (i > 0) + (int)strlen(text);
     }
-    const char *text = json_object_get_type(value) == json_type_array ? "" : json_object_get_string(value);
-    if (!text || !*text)
-        text = "-";
-    if (file)
-        fputs(text, file);
-    return (int)strlen(text);
+    return length;
 }
 
 static int is_table(struct json_object *value)
 {
-    return json_object_get_type(value) == json_type_array && json_object_array_length(value) &&
-           json_object_get_type(json_object_array_get_idx(value, 0)) == json_type_object;
+    return json_object_is_type(value, json_type_array) && json_object_is_type(json_object_array_get_idx(value, 0), json_type_object);
 }
 
-/* All rows have the keys of the first. */
+/* Row -1 is the head. All rows have the keys of the first. */
 static void table_print(struct json_object *rows, int indent, FILE *file)
 {
-    struct json_object *first = json_object_array_get_idx(rows, 0);
-    int width[COLUMNS_MAX], column = 0;
+    const int n = (int)json_object_array_length(rows);
+    int width[COLUMNS_MAX] = {0};
 
-    json_object_object_foreach(first, key, unused) {
-        (void)unused;
-        width[column] = (int)strlen(key);
-        for (size_t i = 0; i < json_object_array_length(rows); i++) {
-            struct json_object *value = NULL;
-            json_object_object_get_ex(json_object_array_get_idx(rows, i), key, &value);
-            int n = value_print(value, NULL);
-            width[column] = n > width[column] ? n : width[column];
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = -1; i < n; i++) {
+            FILE *out = pass ? file : NULL;
+            const struct lh_entry *cell = json_object_get_object(json_object_array_get_idx(rows, i < 0 ? 0 : (size_t)i))->head;
+            if (out)
+                fprintf(out, "%*s", indent, "");
+            for (int column = 0; cell; cell = cell->next, column++) {
+                const int length = i < 0 ? key_print(lh_entry_k(cell), out) : value_print(lh_entry_v(cell), out);
+                if (length > width[column])
+                    width[column] = length;
+                if (out)
+                    fprintf(out, "%*s%s", cell->next ? width[column] + 2 - length : 0, "", cell->next ? "" : "\n");
+            }
         }
-        column++;
-    }
-    int columns = column;
-    column = 0;
-    fprintf(file, "%*s", indent, "");
-    json_object_object_foreach(first, head, unused2) {
-        (void)unused2;
-        key_print(head, ++column < columns ? width[column - 1] + 2 : 0, file);
-    }
-    fputc('\n', file);
-    for (size_t i = 0; i < json_object_array_length(rows); i++) {
-        struct json_object *row = json_object_array_get_idx(rows, i);
-        column = 0;
-        fprintf(file, "%*s", indent, "");
-        json_object_object_foreach(row, name, value) {
-            (void)name;
-            int n = value_print(value, file);
-            if (++column < columns)
-                fprintf(file, "%*s", width[column - 1] + 2 - n, "");
-        }
-        fputc('\n', file);
-    }
 }
 
 void info_print(struct json_object *object, int indent, FILE *file)
@@ -97,16 +112,16 @@ void info_print(struct json_object *object, int indent, FILE *file)
     int width = 0, n = 0;
 
     json_object_object_foreach(object, key, value)
-        if (json_object_get_type(value) != json_type_object && !is_table(value) && (int)strlen(key) > width)
+        if (!json_object_is_type(value, json_type_object) && !is_table(value) && (int)strlen(key) > width)
             width = (int)strlen(key);
     json_object_object_foreach(object, name, member) {
-        int below = json_object_get_type(member) == json_type_object || is_table(member);
-        if (below && n > 0)
-            fputc('\n', file);
-        fprintf(file, "%*s", indent, "");
-        key_print(name, below ? 0 : width + 2, file);
-        if (!below)
+        const int below = json_object_is_type(member, json_type_object) || is_table(member);
+        fprintf(file, "%s%*s", below && n > 0 ? "\n" : "", indent, "");
+        const int length = key_print(name, file);
+        if (!below) {
+            fprintf(file, "%*s", width + 2 - length, "");
             value_print(member, file);
+        }
         fputc('\n', file);
         if (is_table(member))
             table_print(member, indent + 2, file);

@@ -8,77 +8,51 @@
 
 static struct json_object *entry_tell(const struct hx_table_entry *e)
 {
-    struct json_object *o = json_object_new_object();
-    char text[64];
+    char ranks[64];
 
-    json_add_text(o, "collective", hx_coll_name(e->coll));
-    json_add_text(o, "operation", e->ordered ? "in order" : "any order");
-    json_add_text(o, "datatype", hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL);
-    json_add_text(o, "memory", e->shared_alloc ? "of hx_alloc" : NULL);
-    json_add_int(o, "nodes", e->nnodes);
-    snprintf(text, sizeof(text), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
-    json_add_text(o, "ranks_per_node", text);
-    json_add_text(o, "placement", e->in_order ? "block" : "other");
-    json_add_text(o, "provider", e->provider[0] ? e->provider : NULL);
-    json_add_int(o, "from_bytes", (int64_t)e->from_bytes);
-    if (e->to_bytes > INT64_MAX)
-        json_add_text(o, "to_bytes", "any");
-    else
-        json_add_int(o, "to_bytes", (int64_t)e->to_bytes);
-    if (e->measured_bytes >= 0)
-        json_add_int(o, "measured", e->measured_bytes);
-    else
-        json_add_text(o, "measured", NULL);
+    snprintf(ranks, sizeof(ranks), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
+    struct json_object *o = info_new("collective=%s operation=%s datatype=%s memory=%s nodes=%d ranks_per_node=%s placement=%s "
+                                     "provider=%s from_bytes=%lu",
+                                     hx_coll_name(e->coll), e->ordered ? "in order" : "any order",
+                                     hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL, e->shared_alloc ? "of hx_alloc" : NULL,
+                                     e->nnodes, ranks, e->in_order ? "block" : "other", e->provider[0] ? e->provider : NULL, e->from_bytes);
+    json_object_object_add(o, "to_bytes", e->to_bytes > INT64_MAX ? json_text_new("any") : json_object_new_int64((int64_t)e->to_bytes));
+    json_object_object_add(o, "measured", e->measured_bytes < 0 ? NULL : json_object_new_int64(e->measured_bytes));
     json_add_text(o, "plan", e->plan);
-    json_add_text(o, "slice", NULL);
-    if (e->slice_bytes)
-        json_add_int(o, "slice", (int64_t)e->slice_bytes);
-    json_add_real(o, "us", "%.6g", e->us);
-    json_add_real(o, "default_us", "%.6g", e->default_us);
-    json_add_text(o, "default_plan", e->default_plan);
+    json_object_object_add(o, "slice", e->slice_bytes ? json_object_new_int64((int64_t)e->slice_bytes) : NULL);
+    info_add(o, "us=%g default_us=%g default_plan=%s", e->us, e->default_us, e->default_plan);
     return o;
 }
 
 static struct json_object *parameter_tell(int k, const char *provider, double value, int points)
 {
-    struct json_object *o = json_object_new_object();
+    const int net = hx_cost_parameters[k].net;
 
-    json_add_text(o, "parameter", hx_cost_parameters[k].name);
-    json_add_real(o, "value", "%.6g", value);
-    json_add_text(o, "of", hx_cost_parameters[k].net ? provider : "the node");
-    json_add_int(o, "points", points);
-    json_add_text(o, "meaning", hx_cost_parameters[k].about);
-    return o;
+    return info_new("parameter=%s value=%g of=%s points=%d meaning=%s", hx_cost_parameters[k].name, value, net ? provider : "the node",
+                    points, hx_cost_parameters[k].about);
 }
 
 /* NULL: it cannot be read; that has been told. */
 static struct json_object *file_tell(const char *path)
 {
-    struct json_object *o = json_object_new_object(), *entries = json_object_new_array(),
-                       *models = json_object_new_array();
     struct hx_table *table;
     char why[256], text[512];
 
     if (hx_table_read(path, &table) != HX_SUCCESS) {
         fprintf(stderr, "coll_info: %s\n", hx_last_detail());
-        json_object_put(o);
-        json_object_put(entries);
-        json_object_put(models);
         return NULL;
     }
+    struct json_object *entries = json_object_new_array(), *models = json_object_new_array();
     const char *foreign = hx_table_foreign(table, why);
-    json_add_text(o, "file", path);
-    json_add_text(o, "made_by", table->machine.hierax);
-    json_add_text(o, "cpu", table->machine.cpu);
-    json_add_int(o, "cpus", table->machine.cpus);
     snprintf(text, sizeof(text), "%s%s", foreign ? "no: " : "yes", foreign ? foreign : "");
-    json_add_text(o, "holds_here", text);
-    json_add_int(o, "entries_in_all", table->n);
-    for (int i = 0; i < table->nmodels; i++)
+    struct json_object *o = info_new("file=%s made_by=%s cpu=%s cpus=%d holds_here=%s entries_in_all=%d", path, table->machine.hierax,
+                                     table->machine.cpu, table->machine.cpus, text, table->n);
+    for (int i = 0; i < table->nmodels; i++) {
+        const struct hx_table_model *model = &table->models[i];
         for (int k = 0; k < HX_COST_PARAMETERS; k++)
-            if (table->models[i].values[k] > 0)
-                json_object_array_add(models, parameter_tell(k, table->models[i].provider, table->models[i].values[k],
-                                                             table->models[i].points));
+            if (model->values[k] > 0)
+                json_object_array_add(models, parameter_tell(k, model->provider, model->values[k], model->points));
+    }
     json_object_object_add(o, "model", models);
     for (int i = 0; i < table->n; i++)
         json_object_array_add(entries, entry_tell(&table->entries[i]));
@@ -96,12 +70,9 @@ struct json_object *info_table(const char *paths)
     for (char *path = copy ? strtok_r(copy, ":", &rest) : NULL; path && all; path = strtok_r(NULL, ":", &rest)) {
         struct json_object *file = file_tell(path);
         snprintf(key, sizeof(key), "table_%d", ++n);
-        if (file) {
-            json_object_object_add(all, key, file);
-        } else {
-            json_object_put(all);
+        json_object_object_add(all, key, file);
+        if (!file && json_object_put(all))
             all = NULL;
-        }
     }
     free(copy);
     return all;
@@ -135,13 +106,11 @@ struct json_object *info_model(const struct hx_comm *comm)
     struct hx_cost_params params = planner->cost;
 
     for (int k = 0; k < HX_COST_PARAMETERS; k++) {
-        int net = hx_cost_parameters[k].net, points = net ? planner->net_points : planner->node_points;
-        struct json_object *o = parameter_tell(k, planner->provider, *hx_cost_parameter(&params, k), points);
-        if (net && comm->members.shape->nnodes == 1) {
-            json_object_put(o);
+        const int net = hx_cost_parameters[k].net, points = net ? planner->net_points : planner->node_points;
+        if (net && comm->members.shape->nnodes == 1)
             continue;
-        }
-        json_add_text(o, "source", points ? "table" : "default");
+        struct json_object *o = parameter_tell(k, planner->provider, *hx_cost_parameter(&params, k), points);
+        info_add(o, "source=%s", points ? "table" : "default");
         json_object_array_add(list, o);
     }
     return list;

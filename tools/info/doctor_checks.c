@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The doctor's checks: one table, and the loops that run it for a rank and for the job, and print what they found. */
+#include "tools/info/doctor.h"
+#include "topo/cgroup.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK_SECONDS 10 /* of one check */
+
+static const struct doctor_check checks[] = {
+    {"launcher", "the ranks of a job must meet to start, here within 60 s or HX_TIMEOUT; the findings are of one rank",
+     "srun --mpi=pmi2, or coll_run; and see that every rank lives", NULL, .job = doctor_launcher},
+    {"settings", "a bad value makes hx_init fail; an unknown name is ignored", "coll_info, and correct or unset the variable",
+     "every HX_ variable is known, with a good value", .rank = doctor_settings},
+    {"libfabric", "Hierax talks between nodes through libfabric", "apt-get install libfabric1; ldconfig -p | grep libfabric", NULL,
+     .rank = doctor_libfabric},
+    {"provider",
+     "the provider is libfabric's driver for a kind of network: without one a job of several nodes cannot start, with a wrong one "
+     "it is slow",
+     "fi_info -l; apt-get install libfabric1", NULL, .rank = doctor_provider},
+    {"congestion", "a congestion control that spaces packets out by timers holds up the long messages of a fast local network",
+     "sysctl -w net.ipv4.tcp_congestion_control=cubic", NULL, .rank = doctor_congestion},
+    {"memlock", "a network card that reads memory itself needs it locked; registration fails beyond the limit",
+     "echo '* - memlock unlimited' > /etc/security/limits.d/hierax.conf, and log in again; Slurm: "
+     "PropagateResourceLimitsExcept=MEMLOCK and LimitMEMLOCK=infinity for slurmd; in a container: --ulimit memlock=-1",
+     NULL, .rank = doctor_memlock},
+    {"huge pages", "locked memory, huge pages and fork together need help of kernel or library", "env | grep -E 'FI_EFA|RDMAV'", NULL,
+     .rank = doctor_huge_pages},
+    {"memfd", "ranks of a node share one sealed memfd segment: without it no job starts",
+     "in a container: --security-opt seccomp=unconfined; or a kernel with CONFIG_MEMFD_CREATE",
+     "a segment can be made, mapped and sealed, and ranks can meet", .rank = doctor_memfd},
+    {"cma",
+     "a read straight out of another rank's memory saves a copy within a node; where it is denied all data goes through the shared "
+     "segment, and all works",
+     "in a container: --cap-add SYS_PTRACE; else strace -e process_vm_readv to see who refuses", NULL, .rank = doctor_cma},
+    {"shm", "Hierax does not need /dev/shm; libraries beside it do (UCX, NCCL, PyTorch's loaders)",
+     "mount -o remount,size=8G /dev/shm; in a container: --shm-size=8g", NULL, .rank = doctor_shm},
+    {"cpu quota",
+     "a control group that has used its quota up stands still for the rest of the period: calls take up to 100 ms longer",
+     "fewer ranks; or raise the limit: docker run --cpus, Kubernetes limits.cpu", NULL, .rank = doctor_quota},
+    {"pids", "a rank or thread beyond the limit cannot be made: start-up fails, or fork in the program", DOCTOR_PIDS_REMEDY,
+     "no limit of a control group", .rank = doctor_pids},
+    {"clock", "time-outs, waiting and measurements look at the clock all the time",
+     "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource", NULL, .rank = doctor_clock},
+    {"start", "what fails here fails in the same way in a program", "see the fails above", "a job of one rank starts",
+     .rank = doctor_start},
+    {"job settings", "a number of nodes, a ring order or a plan that does not fit the job makes hx_init fail",
+     "correct or unset the variable", "nodes, ring order and plans that settings name fit this job", .job = doctor_job_settings},
+    {"cores", "ranks that share a core take turns: a call waits for the kernel to switch, some 5 to 50 us a round",
+     "fewer ranks per node: srun --ntasks-per-node, or coll_run -n; or more cores: srun --cpus-per-task, docker run --cpus",
+     "every rank has a usable core", .host = doctor_cores},
+    {"pinning", "ranks that are not bound move from core to core; two on one core halve each other",
+     "srun --cpu-bind=cores; mpirun --bind-to core; coll_run --bind core", "no two ranks are bound to one core while others are free",
+     .host = doctor_pinning},
+    {"memory", "the kernel ends a rank when memory is over; an endpoint alone may take 100 MiB",
+     "srun --mem, docker run --memory; or fewer ranks per node", "machine and control group have at least 128 MiB for each rank",
+     .host = doctor_memory},
+    {"files", "where there are too few start-up fails", "ulimit -n 65536; or LimitNOFILE= of the service that starts ranks",
+     "enough for the ranks of every host", .host = doctor_files},
+    {"environment", "for HX_ variables rank 0's value holds; others may make ranks choose networks that cannot talk",
+     "export the variable on all: srun --export=ALL, mpirun -x, coll_run --env",
+     "the HX_, FI_ and RDMAV_ variables that must be alike are alike", .job = doctor_environment},
+    {"alike", "ranks with different libraries or networks cannot talk: hx_init fails",
+     "install the same packages on all hosts; coll_info on each",
+     "all ranks have the same Hierax, and those with rank 0's HX_PROVIDER the same provider", .job = doctor_alike},
+    {"firewall",
+     "ranks whose hosts cannot reach each other cannot talk: hx_init or the first call fails, maybe only after HX_TIMEOUT",
+     "allow all traffic within the job's network: iptables -I INPUT -s NETWORK -j ACCEPT; on AWS: a security group that allows "
+     "itself, in and out",
+     NULL, .job = doctor_firewall},
+    {"time", "where clocks differ logs of different hosts do not line up; time-outs are not affected",
+     "systemctl enable --now chrony", NULL, .job = doctor_time},
+};
+
+#define CHECKS ((int)(sizeof(checks) / sizeof(checks[0])))
+_Static_assert(CHECKS <= DOCTOR_CHECKS_MAX, "a finding for each check");
+
+static const char *const grades[] = {"ok", "warn", "fail"};
+
+/* ---- of one rank */
+
+void doctor_find(struct doctor_exam *exam, enum doctor_grade grade, const char *remedy, const char *format, ...)
+{
+    struct doctor_finding *f = &exam->findings[exam->check];
+    size_t used = f->text[0] && grade == f->grade ? strlen(f->text) : 0;
+    va_list args;
+
+    if (f->text[0] && grade < f->grade)
+        return;
+    f->grade = grade;
+    if (used && used + 2 < sizeof(f->text))
+        used += (size_t)snprintf(f->text + used, sizeof(f->text) - used, "; ");
+    va_start(args, format);
+    vsnprintf(f->text + used, sizeof(f->text) - used, format, args);
+    va_end(args);
+    if (!used || !f->remedy[0])
+        snprintf(f->remedy, sizeof(f->remedy), "%s", remedy ? remedy : "");
+}
+
+void doctor_read_line(const char *dir, const char *file, char *line, int capacity_bytes)
+{
+    if (!hx_cgroup_line(dir, file, line, capacity_bytes))
+        line[0] = 0;
+}
+
+int doctor_try(int (*attempt)(void *), void *ctx, unsigned seconds)
+{
+    const pid_t child = fork();
+    int status = 0;
+
+    if (child == 0) {
+        signal(SIGALRM, SIG_DFL);
+        alarm(seconds);
+        _exit(attempt(ctx));
+    }
+    if (child < 0 || waitpid(child, &status, 0) < 0)
+        return DOCTOR_UNTRIED;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : DOCTOR_KILLED + WTERMSIG(status);
+}
+
+void doctor_find_untried(struct doctor_exam *exam)
+{
+    doctor_find(exam, DOCTOR_FAIL, DOCTOR_PIDS_REMEDY, "the check cannot be tried: fork: %s", strerror(errno));
+}
+
+/* In a child: what is wrong is a finding, and the library's own word for it would be said twice. */
+static int check_run(void *ctx)
+{
+    struct doctor_exam *exam = ctx;
+    const struct doctor_check *check = &checks[exam->check];
+
+    dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
+    check->rank(exam);
+    if (!exam->findings[exam->check].text[0] && check->fine)
+        doctor_find(exam, DOCTOR_OK, NULL, "%s", check->fine);
+    return 0;
+}
+
+/* hwloc asks drivers too: it may hang or crash as they do. */
+static int place_find(void *ctx)
+{
+    struct doctor_exam *exam = ctx;
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_topo *topo;
+
+    if (hx_topo_open(NULL, NULL, &topo, error) < 0)
+        return 1;
+    hx_topo_place(topo, &exam->place);
+    exam->placed = 1;
+    return 0;
+}
+
+void doctor_examine(struct doctor_exam *exam)
+{
+    if (doctor_try(place_find, exam, CHECK_SECONDS) != 0)
+        exam->placed = 0;
+    if (!exam->place.hostname[0])
+        gethostname(exam->place.hostname, sizeof(exam->place.hostname));
+    for (exam->check = 0; exam->check < CHECKS; exam->check++) {
+        const int result = checks[exam->check].rank ? doctor_try(check_run, exam, CHECK_SECONDS) : 0;
+        if (result == DOCTOR_UNTRIED)
+            doctor_find_untried(exam);
+        else if (result == DOCTOR_KILLED + SIGALRM)
+            doctor_find(exam, DOCTOR_FAIL, NULL, "the check has not ended within %d s", CHECK_SECONDS);
+        else if (result >= DOCTOR_KILLED)
+            doctor_find(exam, DOCTOR_FAIL, NULL, "the check's process was ended by: %s", strsignal(result - DOCTOR_KILLED));
+    }
+}
+
+const char *doctor_under_way(const struct doctor_exam *exam)
+{
+    return exam->check == 0 ? "the place of this process" : exam->check < CHECKS ? checks[exam->check].name : "meeting the other ranks";
+}
+
+struct json_object *doctor_findings(const struct doctor_exam *exam)
+{
+    struct json_object *all = json_object_new_object();
+
+    for (int c = 0; c < CHECKS; c++) {
+        const struct doctor_finding *f = &exam->findings[c];
+        if (checks[c].rank)
+            json_object_object_add(all, checks[c].name, info_new("grade=%d text=%s remedy=%s", f->grade, f->text, f->remedy));
+    }
+    return all;
+}
+
+/* ---- of the job */
+
+/* "0-3,5"; NULL without memory. */
+static char *ranks_format(const int *ranks, int n)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    for (int i = 0, last; out && i < n; i = last + 1) {
+        for (last = i; last + 1 < n && ranks[last + 1] == ranks[last] + 1; last++)
+            ;
+        fprintf(out, "%s%d", i ? "," : "", ranks[i]);
+        if (last > i)
+            fprintf(out, "-%d", ranks[last]);
+    }
+    if (out)
+        fclose(out);
+    return text;
+}
+
+static void row_add(const struct doctor_job *job, enum doctor_grade grade, const int *ranks, int n, const char *text, const char *remedy)
+{
+    struct json_object *hosts = json_object_new_array();
+    char *list = ranks ? ranks_format(ranks, n) : NULL, *seen = calloc((size_t)job->hosts + 1, 1);
+    struct json_object *row = info_new("check=%s grade=%s ranks=%s", job->check->name, grades[grade], list ? list : "all");
+
+    for (int i = 0; ranks && seen && i < n; i++) {
+        const struct doctor_rank *rank = &job->ranks[ranks[i]];
+        if (!seen[rank->host_idx]++)
+            json_object_array_add(hosts, json_object_new_string(rank->host));
+    }
+    json_object_object_add(row, "hosts", hosts);
+    info_add(row, "found=%s meaning=%s remedy=%s", text, job->check->meaning, grade == DOCTOR_OK ? NULL : remedy);
+    json_object_array_add(job->report, row);
+    free(list);
+    free(seen);
+}
+
+void doctor_tell(struct doctor_job *job, enum doctor_grade grade, const int *ranks, int n, const char *format, ...)
+{
+    char text[4 * DOCTOR_TEXT_BYTES];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    row_add(job, grade, ranks, n, text, job->check->remedy);
+}
+
+/* What the ranks found, those alike in one row: who has been told of tells no more. */
+static void ranks_report(struct doctor_job *job)
+{
+    const char *name = job->check->name;
+
+    for (int first = 0; first < job->size; first++) {
+        struct json_object *f = json_object_get(info_member(info_member(job->ranks[first].told, "findings"), name));
+        int n = 0;
+        for (int rank = first; f && rank < job->size; rank++) {
+            struct json_object *theirs = info_member(job->ranks[rank].told, "findings");
+            if (!json_object_equal(info_member(theirs, name), f))
+                continue;
+            job->list[n++] = rank;
+            json_object_object_del(theirs, name);
+        }
+        const char *remedy = info_text(f, "remedy");
+        if (f)
+            row_add(job, (enum doctor_grade)info_number(f, "grade"), n < job->size ? job->list : NULL, n, info_text(f, "text"),
+                    *remedy ? remedy : job->check->remedy);
+        json_object_put(f);
+    }
+}
+
+/* Each host's ranks are looked at, with the cores that they have together. */
+static void hosts_report(struct doctor_job *job)
+{
+    for (int h = 0; h < job->hosts; h++) {
+        struct doctor_host host = {.ranks = job->list};
+        uint64_t cpus[HX_PLACE_MASK_WORDS] = {0};
+
+        for (int rank = 0; rank < job->size; rank++) {
+            struct json_object *told = job->ranks[rank].told;
+            const char *hex = info_text(told, "cpus");
+            unsigned long long word;
+            int used;
+
+            if (job->ranks[rank].host_idx != h || !told)
+                continue;
+            host.ranks[host.n++] = rank;
+            host.quota = info_real(told, "quota_cpus");
+            for (int i = 0; i < HX_PLACE_MASK_WORDS && sscanf(hex, "%16llx%n", &word, &used) == 1; i++, hex += used)
+                cpus[i] |= word;
+        }
+        for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
+            host.ncpus += __builtin_popcountll(cpus[i]);
+        if (host.n)
+            job->check->host(job, &host);
+    }
+}
+
+void doctor_report(struct doctor_job *job)
+{
+    for (job->check = checks; job->check < checks + CHECKS; job->check++) {
+        const size_t before = json_object_array_length(job->report);
+
+        if (job->check->rank)
+            ranks_report(job);
+        else if (job->check->host)
+            hosts_report(job);
+        else
+            job->check->job(job);
+        if (!job->check->rank && job->check->fine && json_object_array_length(job->report) == before)
+            doctor_tell(job, DOCTOR_OK, NULL, 0, "%s", job->check->fine);
+    }
+}
+
+/* ---- printing */
+
+static void row_print(struct json_object *row, int width)
+{
+    const char *grade = info_text(row, "grade"), *ranks = info_text(row, "ranks");
+    struct json_object *hosts = info_member(row, "hosts");
+    const size_t n = json_object_array_length(hosts);
+
+    printf("%-4s  %-*s  %s", grade, width, info_text(row, "check"), info_text(row, "found"));
+    if (strcmp(ranks, "all")) {
+        printf(" (rank%s %s on ", strpbrk(ranks, "-,") ? "s" : "", ranks);
+        for (size_t i = 0; n <= 4 && i < n; i++)
+            printf("%s%s", i ? "," : "", json_object_get_string(json_object_array_get_idx(hosts, i)));
+        if (n > 4)
+            printf("%zu hosts", n);
+        printf(")");
+    }
+    printf("\n");
+    if (strcmp(grade, grades[DOCTOR_OK]))
+        printf("      %-*s    means: %s\n      %-*s    mend:  %s\n", width, "", info_text(row, "meaning"), width, "",
+               info_text(row, "remedy"));
+}
+
+int doctor_print(const struct doctor_job *job, int json)
+{
+    int count[3] = {0}, width = 0;
+    const size_t n = json_object_array_length(job->report);
+
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *row = json_object_array_get_idx(job->report, i);
+        const int length = (int)strlen(info_text(row, "check"));
+        for (int grade = 0; grade < 3; grade++)
+            count[grade] += !strcmp(info_text(row, "grade"), grades[grade]);
+        width = length > width ? length : width;
+    }
+    if (json) {
+        struct json_object *all = info_new("ranks=%d hosts=%d ok=%d warn=%d fail=%d", job->size, job->hosts, count[DOCTOR_OK],
+                                           count[DOCTOR_WARN], count[DOCTOR_FAIL]);
+        json_object_object_add(all, "checks", json_object_get(job->report));
+        json_print(stdout, all);
+        json_object_put(all);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            row_print(json_object_array_get_idx(job->report, i), width);
+        printf("%d ok, %d warn, %d fail; %d rank%s on %d host%s\n", count[0], count[1], count[2], job->size, job->size > 1 ? "s" : "",
+               job->hosts, job->hosts > 1 ? "s" : "");
+    }
+    return count[DOCTOR_FAIL];
+}
