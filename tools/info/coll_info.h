@@ -34,7 +34,8 @@ int info_table_has(const struct hx_comm *comm, const char *setting);
 /* Versions, machine, network, settings, counters; and the job, where it has several ranks: then every rank must call it. */
 struct json_object *info_all(struct hx_comm *world);
 
-/* Add members to an object: "name=%d other=%s", where %s is a text (NULL: null), %g a number, %d, %zu and %lld are whole ones. */
+/* Add members to an object: "name=%d other=%s". %s is a text (NULL: null), %g a number, %d, %zu, %lu and %lld are whole ones, and %p is a
+ * JSON value, which the object takes. */
 void info_add(struct json_object *object, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct json_object *info_new(const char *format, ...) __attribute__((format(printf, 1, 2))); /* an object with these */
 
@@ -52,12 +53,7 @@ static inline const char *info_text(struct json_object *object, const char *key)
     return text ? text : "";
 }
 
-static inline int64_t info_number(struct json_object *object, const char *key)
-{
-    return json_object_get_int64(info_member(object, key));
-}
-
-static inline double info_real(struct json_object *object, const char *key)
+static inline double info_number(struct json_object *object, const char *key)
 {
     return json_object_get_double(info_member(object, key));
 }

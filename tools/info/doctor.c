@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_info --doctor: what a rank tells, and the meeting of all. See doctor.h. */
 #include "tools/info/doctor.h"
+#include "runtime/base/clock.h"
 #include "runtime/bootstrap/bootstrap.h"
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define MEET_SECONDS 60.0 /* for the others, or HX_TIMEOUT where that is less */
@@ -16,45 +15,18 @@
 
 static struct doctor_exam *exam; /* of this rank, where its children can write it */
 
-/* What is wrong is a finding, and the library's own word for it would be said twice. Returns what restores stderr. */
-static int stderr_silence(void)
-{
-    int kept = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-    fflush(stderr);
-    if (null >= 0) {
-        dup2(null, STDERR_FILENO);
-        close(null);
-    }
-    return kept;
-}
-
-static void stderr_restore(int kept)
-{
-    if (kept >= 0) {
-        dup2(kept, STDERR_FILENO);
-        close(kept);
-    }
-}
-
-/* ---- what a rank tells */
-
-static struct json_object *exam_tell(int port)
+static struct json_object *exam_tell(void)
 {
     const struct hx_place *place = &exam->place;
-    char cpus[HX_PLACE_MASK_WORDS * 16 + 1] = "";
+    struct json_object *cpus = json_object_new_array();
 
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
-        snprintf(cpus + 16 * i, 17, "%016llx", (unsigned long long)place->bound_mask[i]);
-    struct json_object *o = info_new("version=%s host=%s cpus=%s allowed_cpus=%d bound_cpus=%d core=%d quota_cpus=%g memory_bytes=%zu",
-                                     hx_version(), place->hostname, cpus, place->allowed_cpus, place->bound_cpus, place->core,
-                                     place->quota_cpus, place->memory_limit_bytes);
-    info_add(o, "files=%lld single_copy=%d provider=%s address=%s port=%d",
-             exam->files > INT64_MAX ? (long long)INT64_MAX : (long long)exam->files, exam->single_copy, exam->provider, exam->address,
-             port);
-    json_object_object_add(o, "env", doctor_env());
-    json_object_object_add(o, "findings", doctor_findings(exam));
-    return o;
+        json_object_array_add(cpus, json_object_new_int64((int64_t)place->bound_mask[i]));
+    return info_new("version=%s host=%s cpus=%p allowed_cpus=%d bound_cpus=%d core=%d quota_cpus=%g memory_bytes=%zu files=%d "
+                    "single_copy=%d provider=%s address=%s port=%d env=%p findings=%p",
+                    hx_version(), place->hostname, cpus, place->allowed_cpus, place->bound_cpus, place->core, place->quota_cpus,
+                    place->memory_limit_bytes, exam->files > INT32_MAX ? INT32_MAX : (int)exam->files, exam->single_copy, exam->provider,
+                    exam->address, doctor_listen(), doctor_env(), doctor_findings(exam));
 }
 
 static hx_status_t put(struct hx_boot *boot, const char *name, int rank, struct json_object *o)
@@ -83,22 +55,22 @@ static struct json_object *get(struct hx_boot *boot, const char *name, int rank)
 
 /* ---- the meeting */
 
-/* Hosts in order of their lowest ranks; and these, with where they listen. */
+/* Number the hosts in order of their lowest ranks. Returns these, with where they listen. */
 static struct json_object *hosts_pick(struct doctor_job *job)
 {
     struct json_object *picked = json_object_new_array();
 
     for (int rank = 0; rank < job->size; rank++) {
-        struct doctor_rank *r = &job->ranks[rank];
+        struct json_object *told = job->told[rank];
+        const char *host = info_text(told, "host");
         int h = 0;
-        r->host = info_text(r->told, "host");
-        while (h < job->hosts && strcmp(info_text(json_object_array_get_idx(picked, (size_t)h), "host"), r->host))
+        while (h < job->hosts && strcmp(info_text(json_object_array_get_idx(picked, (size_t)h), "host"), host))
             h++;
-        r->host_idx = h;
+        job->host_of[rank] = h;
         if (h < job->hosts)
             continue;
-        json_object_array_add(picked, info_new("rank=%d host=%s address=%s port=%d", rank, r->host, info_text(r->told, "address"),
-                                               (int)info_number(r->told, "port")));
+        json_object_array_add(picked, info_new("rank=%d host=%s address=%s port=%d", rank, host, info_text(told, "address"),
+                                               (int)info_number(told, "port")));
         job->hosts++;
     }
     return picked;
@@ -110,17 +82,20 @@ static int rank_of(struct json_object *picked, int host)
 }
 
 /* The ranks tell; those that rank 0 picks try to reach each other; rank 0 gets what they found. */
-static hx_status_t job_meet(struct doctor_job *job, struct json_object *own, int listener)
+static hx_status_t job_meet(struct doctor_job *job, struct json_object *own)
 {
-    hx_status_t status = put(job->boot, "doctor", job->rank, own);
     struct json_object *picked = NULL;
+    hx_status_t status;
 
-    if (status != HX_SUCCESS || (status = hx_boot_fence(job->boot)) != HX_SUCCESS)
+    if ((status = put(job->boot, "doctor", job->rank, own)) != HX_SUCCESS || (status = hx_boot_fence(job->boot)) != HX_SUCCESS)
         return status;
-    const pid_t server = listener >= 0 ? doctor_serve(listener) : -1;
+    const uint64_t entered = hx_clock_ns(CLOCK_REALTIME);
+    if ((status = hx_boot_fence(job->boot)) != HX_SUCCESS)
+        return status;
+    const uint64_t left = hx_clock_ns(CLOCK_REALTIME);
     if (job->rank == 0) {
         for (int rank = 1; rank < job->size; rank++)
-            job->ranks[rank].told = get(job->boot, "doctor", rank);
+            job->told[rank] = get(job->boot, "doctor", rank);
         picked = hosts_pick(job);
         put(job->boot, "hosts", 0, picked);
     }
@@ -130,21 +105,14 @@ static hx_status_t job_meet(struct doctor_job *job, struct json_object *own, int
         for (int h = 0; picked && h < (int)json_object_array_length(picked); h++)
             if (rank_of(picked, h) == job->rank) {
                 struct json_object *reached = doctor_reach(picked, h);
+                info_add(reached, "entered_ns=%lu left_ns=%lu", entered, left);
                 put(job->boot, "reach", job->rank, reached);
                 json_object_put(reached);
             }
         status = hx_boot_fence(job->boot);
     }
-    for (int h = 0; job->rank == 0 && status == HX_SUCCESS && h < job->hosts; h++) {
-        struct json_object *list = get(job->boot, "reach", rank_of(picked, h));
-        for (size_t i = 0; list && i < json_object_array_length(list); i++)
-            json_object_array_add(job->reached, json_object_get(json_object_array_get_idx(list, i)));
-        json_object_put(list);
-    }
-    if (server > 0) {
-        kill(server, SIGKILL);
-        waitpid(server, NULL, 0);
-    }
+    for (int h = 0; job->rank == 0 && status == HX_SUCCESS && h < job->hosts; h++)
+        json_object_array_add(job->reached, get(job->boot, "reach", rank_of(picked, h)));
     json_object_put(picked);
     return status;
 }
@@ -162,9 +130,10 @@ int doctor_own_rank(void)
 /* Join the other ranks, where that is possible. */
 static void job_open(struct doctor_job *job)
 {
+    static const char *const quiet[] = {"HX_LOG=error", NULL};
     struct hx_env env;
 
-    hx_env_load(&env, NULL); /* what is bad in it is a finding already */
+    hx_env_load(&env, quiet); /* what is bad in it is a finding already */
     if (env.timeout <= 0 || env.timeout > MEET_SECONDS)
         env.timeout = MEET_SECONDS;
     if (hx_boot_open(&env, NULL, &job->boot) == HX_SUCCESS) {
@@ -180,10 +149,9 @@ static void job_open(struct doctor_job *job)
 static void late(int sig)
 {
     static const char text[] = "coll_info: the examination has not ended; it was at: ";
-    const char *check = doctor_under_way(exam);
 
     (void)sig;
-    if (write(STDERR_FILENO, text, sizeof(text) - 1) > 0 && write(STDERR_FILENO, check, strlen(check)) > 0)
+    if (write(STDERR_FILENO, text, sizeof(text) - 1) > 0 && write(STDERR_FILENO, exam->under_way, strlen(exam->under_way)) > 0)
         _exit(write(STDERR_FILENO, "\n", 1) == 1);
     _exit(1);
 }
@@ -192,7 +160,7 @@ int doctor_run(const struct info_options *options)
 {
     struct doctor_job job = {.size = 1, .report = json_object_new_array(), .reached = json_object_new_array()};
     struct rlimit files = {0};
-    int status = 0, port = 0;
+    int status = 0;
 
     exam = mmap(NULL, sizeof(*exam), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (exam == MAP_FAILED) {
@@ -205,25 +173,25 @@ int doctor_run(const struct info_options *options)
     getrlimit(RLIMIT_NOFILE, &files);
     exam->files = files.rlim_max;
     doctor_examine(exam);
-    const int kept = stderr_silence();
+    exam->under_way = "meeting the other ranks";
+    hx_fail_hold(); /* what is wrong is a finding: the library would say it twice */
     job_open(&job);
-    const int listener = doctor_listen(&port);
-    struct json_object *own = exam_tell(port);
-    job.ranks = calloc((size_t)job.size, sizeof(*job.ranks));
+    struct json_object *own = exam_tell();
+    job.told = calloc((size_t)job.size, sizeof(*job.told));
+    job.host_of = calloc((size_t)job.size, sizeof(*job.host_of));
     job.list = calloc((size_t)job.size, sizeof(*job.list));
-    if (job.ranks && job.list) {
-        job.ranks[0].told = job.rank == 0 ? json_object_get(own) : NULL;
-        if (job.boot && job.size > 1 && job_meet(&job, own, listener) != HX_SUCCESS)
+    if (job.told && job.host_of && job.list) {
+        job.told[0] = job.rank == 0 ? json_object_get(own) : NULL;
+        if (job.boot && job.size > 1 && job_meet(&job, own) != HX_SUCCESS)
             hx_detail_keep(job.failed);
-    }
-    stderr_restore(kept);
-    if (job.rank == 0 && job.ranks && job.list) {
-        if (!job.hosts) { /* alone, or left alone */
+        if (job.rank == 0 && !job.hosts) { /* alone, or left alone */
             job.size = 1;
             json_object_put(hosts_pick(&job));
         }
-        doctor_report(&job);
-        status = doctor_print(&job, options->json) > 0;
+        if (job.rank == 0) {
+            doctor_report(&job);
+            status = doctor_print(&job, options->json) > 0;
+        }
         if (fflush(stdout) || ferror(stdout)) {
             perror("coll_info: standard output");
             status = 1;
@@ -231,9 +199,10 @@ int doctor_run(const struct info_options *options)
     }
     if (job.boot)
         hx_boot_close(job.boot, !job.failed[0]);
-    for (int rank = 0; job.ranks && rank < job.size; rank++)
-        json_object_put(job.ranks[rank].told);
-    free(job.ranks);
+    for (int rank = 0; job.told && rank < job.size; rank++)
+        json_object_put(job.told[rank]);
+    free(job.told);
+    free(job.host_of);
     free(job.list);
     json_object_put(job.report);
     json_object_put(job.reached);

@@ -5,6 +5,7 @@
  *   every rank    examines its process and its node: each check runs in a child process of its own with a time limit, so that
  *                 whatever crashes, hangs or is killed there is a finding
  *   fence         all ranks have put what they found, where the job's launcher lets them meet
+ *   fence         nobody leaves it before all have entered it, which bounds how far their clocks are apart
  *   rank 0        picks one rank of each host, and tells these where the others listen
  *   fence, fence  they have tried to reach each other
  *   rank 0        examines what the ranks told, host by host and of the whole job; and prints, once what is found alike
@@ -39,24 +40,19 @@ struct doctor_exam {
     int efa_devices;                    /* in PCI */
     char provider[64];                  /* chosen; "": none */
     char address[DOCTOR_ADDRESS_BYTES]; /* numeric, of that provider's interface or of the first real one; "": none */
+    const char *under_way;              /* for people */
     int check;                          /* under way */
     struct doctor_finding findings[DOCTOR_CHECKS_MAX];
-};
-
-/* What rank 0 knows of one rank. */
-struct doctor_rank {
-    struct json_object *told; /* NULL: nothing */
-    const char *host;
-    int host_idx; /* its host, counted in order of the lowest rank */
 };
 
 struct doctor_job {
     struct hx_boot *boot; /* NULL: this rank is alone */
     int rank, size, hosts;
-    char failed[HX_DETAIL_BYTES]; /* what of the ranks' meeting has failed; "": nothing */
-    struct doctor_rank *ranks;
+    char failed[HX_DETAIL_BYTES];     /* what of the ranks' meeting has failed; "": nothing */
+    struct json_object **told;        /* by rank; NULL: nothing */
+    int *host_of;                     /* by rank: its host, counted in order of the lowest rank */
     int *list;                        /* room for the ranks that a check tells of */
-    struct json_object *reached;      /* what picked ranks found of other hosts: see doctor_reach */
+    struct json_object *reached;      /* by host: what its picked rank found of the others, see doctor_reach; NULL: not tried */
     const struct doctor_check *check; /* under way */
     struct json_object *report;       /* rows of {check, grade, ranks, hosts, found, meaning, remedy} */
 };
@@ -91,7 +87,6 @@ int doctor_own_rank(void); /* this process's, by its launcher's variables; 0: th
 /* ---- doctor_checks.c: the table */
 
 void doctor_examine(struct doctor_exam *exam);
-const char *doctor_under_way(const struct doctor_exam *exam);        /* the name of a check */
 struct json_object *doctor_findings(const struct doctor_exam *exam); /* by check: {grade, text, remedy} */
 void doctor_report(struct doctor_job *job);                          /* all checks, with what the ranks' found, to the report */
 int doctor_print(const struct doctor_job *job, int json);            /* returns the number of fails */
@@ -115,12 +110,11 @@ void doctor_read_line(const char *dir, const char *file, char *line, int capacit
 /* The number behind "Key:" in /proc/self/status; 0 if there is none. doctor_machine.c. */
 unsigned long long doctor_status(const char *key, int base);
 
-/* ---- doctor_hosts.c: can the hosts reach each other, and what time is it there? */
+/* ---- doctor_hosts.c: can the hosts reach each other? */
 
-int doctor_listen(int *port);   /* returns the descriptor, or -1 */
-int doctor_serve(int listener); /* a child answers; returns its pid */
-/* Ask each of the peers, [{"rank", "host", "address", "port"}...], as number me of them. Returns [{"from": its rank, "host",
- * "address", "error" or "offset_s"}...]. */
+int doctor_listen(void); /* at any address of this host. Returns the port, 0 if there is none */
+/* Try each of the peers, [{"rank", "host", "address", "port"}...], as number me of them. Returns {"rank": its own, "host", "asked": how
+ * many, "lost": [{"host", "address", "error"}...]}. */
 struct json_object *doctor_reach(struct json_object *peers, int me);
 
 /* ---- doctor_env.c: this process's settings that a job's ranks should have alike, as an object */

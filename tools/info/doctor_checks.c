@@ -158,11 +158,13 @@ static int place_find(void *ctx)
 
 void doctor_examine(struct doctor_exam *exam)
 {
+    exam->under_way = "the place of this process";
     if (doctor_try(place_find, exam, CHECK_SECONDS) != 0)
         exam->placed = 0;
     if (!exam->place.hostname[0])
         gethostname(exam->place.hostname, sizeof(exam->place.hostname));
     for (exam->check = 0; exam->check < CHECKS; exam->check++) {
+        exam->under_way = checks[exam->check].name;
         const int result = checks[exam->check].rank ? doctor_try(check_run, exam, CHECK_SECONDS) : 0;
         if (result == DOCTOR_UNTRIED)
             doctor_find_untried(exam);
@@ -171,11 +173,6 @@ void doctor_examine(struct doctor_exam *exam)
         else if (result >= DOCTOR_KILLED)
             doctor_find(exam, DOCTOR_FAIL, NULL, "the check's process was ended by: %s", strsignal(result - DOCTOR_KILLED));
     }
-}
-
-const char *doctor_under_way(const struct doctor_exam *exam)
-{
-    return exam->check == 0 ? "the place of this process" : exam->check < CHECKS ? checks[exam->check].name : "meeting the other ranks";
 }
 
 struct json_object *doctor_findings(const struct doctor_exam *exam)
@@ -215,16 +212,14 @@ static void row_add(const struct doctor_job *job, enum doctor_grade grade, const
 {
     struct json_object *hosts = json_object_new_array();
     char *list = ranks ? ranks_format(ranks, n) : NULL, *seen = calloc((size_t)job->hosts + 1, 1);
-    struct json_object *row = info_new("check=%s grade=%s ranks=%s", job->check->name, grades[grade], list ? list : "all");
 
     for (int i = 0; ranks && seen && i < n; i++) {
-        const struct doctor_rank *rank = &job->ranks[ranks[i]];
-        if (!seen[rank->host_idx]++)
-            json_object_array_add(hosts, json_object_new_string(rank->host));
+        if (!seen[job->host_of[ranks[i]]]++)
+            json_object_array_add(hosts, json_object_new_string(info_text(job->told[ranks[i]], "host")));
     }
-    json_object_object_add(row, "hosts", hosts);
-    info_add(row, "found=%s meaning=%s remedy=%s", text, job->check->meaning, grade == DOCTOR_OK ? NULL : remedy);
-    json_object_array_add(job->report, row);
+    json_object_array_add(job->report, info_new("check=%s grade=%s ranks=%s hosts=%p found=%s meaning=%s remedy=%s", job->check->name,
+                                                grades[grade], list ? list : "all", hosts, text, job->check->meaning,
+                                                grade == DOCTOR_OK ? NULL : remedy));
     free(list);
     free(seen);
 }
@@ -246,10 +241,10 @@ static void ranks_report(struct doctor_job *job)
     const char *name = job->check->name;
 
     for (int first = 0; first < job->size; first++) {
-        struct json_object *f = json_object_get(info_member(info_member(job->ranks[first].told, "findings"), name));
+        struct json_object *f = json_object_get(info_member(info_member(job->told[first], "findings"), name));
         int n = 0;
         for (int rank = first; f && rank < job->size; rank++) {
-            struct json_object *theirs = info_member(job->ranks[rank].told, "findings");
+            struct json_object *theirs = info_member(job->told[rank], "findings");
             if (!json_object_equal(info_member(theirs, name), f))
                 continue;
             job->list[n++] = rank;
@@ -271,17 +266,13 @@ static void hosts_report(struct doctor_job *job)
         uint64_t cpus[HX_PLACE_MASK_WORDS] = {0};
 
         for (int rank = 0; rank < job->size; rank++) {
-            struct json_object *told = job->ranks[rank].told;
-            const char *hex = info_text(told, "cpus");
-            unsigned long long word;
-            int used;
-
-            if (job->ranks[rank].host_idx != h || !told)
+            struct json_object *told = job->told[rank];
+            if (job->host_of[rank] != h || !told)
                 continue;
             host.ranks[host.n++] = rank;
-            host.quota = info_real(told, "quota_cpus");
-            for (int i = 0; i < HX_PLACE_MASK_WORDS && sscanf(hex, "%16llx%n", &word, &used) == 1; i++, hex += used)
-                cpus[i] |= word;
+            host.quota = info_number(told, "quota_cpus");
+            for (size_t i = 0; i < HX_PLACE_MASK_WORDS; i++)
+                cpus[i] |= (uint64_t)json_object_get_int64(json_object_array_get_idx(info_member(told, "cpus"), i));
         }
         for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
             host.ncpus += __builtin_popcountll(cpus[i]);
@@ -342,9 +333,8 @@ int doctor_print(const struct doctor_job *job, int json)
         width = length > width ? length : width;
     }
     if (json) {
-        struct json_object *all = info_new("ranks=%d hosts=%d ok=%d warn=%d fail=%d", job->size, job->hosts, count[DOCTOR_OK],
-                                           count[DOCTOR_WARN], count[DOCTOR_FAIL]);
-        json_object_object_add(all, "checks", json_object_get(job->report));
+        struct json_object *all = info_new("ranks=%d hosts=%d ok=%d warn=%d fail=%d checks=%p", job->size, job->hosts, count[DOCTOR_OK],
+                                           count[DOCTOR_WARN], count[DOCTOR_FAIL], json_object_get(job->report));
         json_print(stdout, all);
         json_object_put(all);
     } else {

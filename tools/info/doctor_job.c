@@ -14,7 +14,7 @@
 
 static int64_t fact(const struct doctor_job *job, int rank, const char *key)
 {
-    return info_number(job->ranks[rank].told, key);
+    return (int64_t)info_number(job->told[rank], key);
 }
 
 void doctor_launcher(struct doctor_job *job)
@@ -84,7 +84,7 @@ void doctor_files(struct doctor_job *job, const struct doctor_host *host)
 
 static const char *env_of(const struct doctor_job *job, int rank, const char *name)
 {
-    return json_object_get_string(info_member(info_member(job->ranks[rank].told, "env"), name));
+    return json_object_get_string(info_member(info_member(job->told[rank], "env"), name));
 }
 
 /* Has the rank rank 0's value? */
@@ -101,7 +101,7 @@ static int variable_compare(struct doctor_job *job, const char *name)
     int n = 0;
 
     for (int rank = 1; rank < job->size; rank++)
-        if (job->ranks[rank].told && !is_alike(job, rank, name))
+        if (job->told[rank] && !is_alike(job, rank, name))
             job->list[n++] = rank;
     if (!n)
         return 0;
@@ -116,7 +116,7 @@ void doctor_environment(struct doctor_job *job)
     int differ = 0;
 
     for (int rank = 0; rank < job->size; rank++) {
-        struct json_object *env = info_member(job->ranks[rank].told, "env");
+        struct json_object *env = info_member(job->told[rank], "env");
         for (struct lh_entry *entry = env ? json_object_get_object(env)->head : NULL; entry; entry = entry->next)
             json_object_object_add(names, lh_entry_k(entry), NULL);
     }
@@ -133,8 +133,8 @@ void doctor_alike(struct doctor_job *job)
 
     for (int i = 0; i < 2; i++)
         for (int rank = 1; rank < job->size; rank++) {
-            const char *first = info_text(job->ranks[0].told, facts[i].key), *other = info_text(job->ranks[rank].told, facts[i].key);
-            if (!job->ranks[rank].told || !strcmp(first, other) || (facts[i].settable && !is_alike(job, rank, facts[i].settable)))
+            const char *first = info_text(job->told[0], facts[i].key), *other = info_text(job->told[rank], facts[i].key);
+            if (!job->told[rank] || !strcmp(first, other) || (facts[i].settable && !is_alike(job, rank, facts[i].settable)))
                 continue;
             doctor_tell(job, DOCTOR_FAIL, &rank, 1, "%s \"%s\" here, but \"%s\" on rank 0", facts[i].what, other, first);
             break;
@@ -143,83 +143,68 @@ void doctor_alike(struct doctor_job *job)
 
 /* ---- between hosts ---- */
 
-/* Visit what hosts found of each other: visit tells what is wrong, and returns 1 then. If nothing is, tell that, by format with the
- * number of connections. */
-static void reached_visit(struct doctor_job *job, int (*visit)(struct doctor_job *, int from, struct json_object *found),
-                          const char *untried, const char *fine)
+/* Have the hosts' ranks tried to reach each other? If not, tell why there is nothing to tell. */
+static int is_reached(struct doctor_job *job, const char *what)
 {
-    const size_t asked = json_object_array_length(job->reached);
-    int told = 0;
+    const int is_met = json_object_array_length(job->reached) > 0;
 
-    for (size_t i = 0; i < asked && told < NAMES_MAX; i++) {
-        struct json_object *found = json_object_array_get_idx(job->reached, i);
-        told += visit(job, (int)info_number(found, "from"), found);
-    }
     if (job->hosts == 1)
         doctor_tell(job, DOCTOR_OK, NULL, 0, "one host");
-    else if (!asked)
-        doctor_tell(job, DOCTOR_WARN, NULL, 0, "not %s: the %d hosts' ranks did not meet again for it", untried, job->hosts);
-    else if (!told)
-        doctor_tell(job, DOCTOR_OK, NULL, 0, "%s", fine);
-}
-
-static int way_visit(struct doctor_job *job, int from, struct json_object *found)
-{
-    const char *error = info_text(found, "error");
-
-    if (*error)
-        doctor_tell(job, DOCTOR_FAIL, &from, 1, "no TCP connection to %s (%s): %s", info_text(found, "host"),
-                    info_text(found, "address"), error);
-    return *error != 0;
+    else if (!is_met)
+        doctor_tell(job, DOCTOR_WARN, NULL, 0, "not %s: the %d hosts' ranks did not meet again for it", what, job->hosts);
+    return job->hosts > 1 && is_met;
 }
 
 void doctor_firewall(struct doctor_job *job)
 {
-    char fine[96];
+    int asked = 0, told = 0;
 
-    snprintf(fine, sizeof(fine), "%zu TCP connections between %d hosts", json_object_array_length(job->reached), job->hosts);
-    reached_visit(job, way_visit, "tried", fine);
+    if (!is_reached(job, "tried"))
+        return;
+    for (int h = 0; h < job->hosts; h++) {
+        struct json_object *found = json_object_array_get_idx(job->reached, (size_t)h), *lost = info_member(found, "lost");
+        const int rank = (int)info_number(found, "rank");
+        asked += (int)info_number(found, "asked");
+        for (size_t i = 0; lost && i < json_object_array_length(lost) && told < NAMES_MAX; i++, told++) {
+            struct json_object *peer = json_object_array_get_idx(lost, i);
+            doctor_tell(job, DOCTOR_FAIL, &rank, 1, "no TCP connection to %s (%s): %s", info_text(peer, "host"),
+                        info_text(peer, "address"), info_text(peer, "error"));
+        }
+    }
+    if (!told)
+        doctor_tell(job, DOCTOR_OK, NULL, 0, "%d TCP connections between %d hosts", asked, job->hosts);
 }
 
-static int clock_visit(struct doctor_job *job, int from, struct json_object *found)
+/* Seconds from when rank 0 entered the fence, by its clock, to when another one entered or left it, by that one's. */
+static double fence_s(const struct doctor_job *job, int h, const char *when, const char *since)
 {
-    const double offset = info_real(found, "offset_s");
+    struct json_object *first = json_object_array_get_idx(job->reached, 0), *other = json_object_array_get_idx(job->reached, (size_t)h);
 
-    if (fabs(offset) < CLOCK_OFFSET_S)
-        return 0;
-    doctor_tell(job, DOCTOR_WARN, &from, 1, "the clock of %s is %.3f s %s", info_text(found, "host"), fabs(offset),
-                offset > 0 ? "ahead" : "behind");
-    return 1;
+    return 1e-9 * (double)(json_object_get_int64(info_member(other, when)) - json_object_get_int64(info_member(first, since)));
 }
 
+/* Both ranks were in the fence at one time: so a host's clock is ahead of rank 0's by least to most. */
 void doctor_time(struct doctor_job *job)
 {
-    reached_visit(job, clock_visit, "compared", "the hosts' clocks agree to 0.1 s");
+    int told = 0;
+
+    if (!is_reached(job, "compared"))
+        return;
+    for (int h = 1; h < job->hosts && told < NAMES_MAX; h++) {
+        struct json_object *found = json_object_array_get_idx(job->reached, (size_t)h);
+        const double least = fence_s(job, h, "entered_ns", "left_ns"), most = fence_s(job, h, "left_ns", "entered_ns");
+        const int rank = (int)info_number(found, "rank");
+        if (!found || (least < CLOCK_OFFSET_S && most > -CLOCK_OFFSET_S))
+            continue;
+        told++;
+        doctor_tell(job, DOCTOR_WARN, &rank, 1, "the clock of %s is %.3f s %s", info_text(found, "host"), fabs(least + most) / 2,
+                    least > 0 ? "ahead" : "behind");
+    }
+    if (!told)
+        doctor_tell(job, DOCTOR_OK, NULL, 0, "the hosts' clocks agree to 0.1 s");
 }
 
 /* ---- settings ---- */
-
-/* As the job's ranks are spread, or emulated. NULL with why not in error. */
-static struct hx_shape *shape_of(const struct doctor_job *job, const char *nodes, char error[HX_TOPO_ERROR_BYTES])
-{
-    char *text = NULL;
-    size_t bytes;
-    FILE *out = nodes ? NULL : open_memstream(&text, &bytes);
-
-    if (nodes)
-        return hx_shape_emulate(nodes, job->size, error);
-    for (int h = 0; out && h < job->hosts; h++) {
-        int n = 0;
-        for (int rank = 0; rank < job->size; rank++)
-            n += job->ranks[rank].host_idx == h;
-        fprintf(out, "%s%d", h ? "," : "", n);
-    }
-    if (out)
-        fclose(out);
-    struct hx_shape *shape = hx_shape_parse(text ? text : "", error);
-    free(text);
-    return shape;
-}
 
 /* What rank 0's settings want of a job of this size. */
 void doctor_job_settings(struct doctor_job *job)
@@ -233,8 +218,8 @@ void doctor_job_settings(struct doctor_job *job)
     hx_env_load(&env, NULL); /* a bad value is a finding of the rank */
     facts.single_copy = env.single_copy;
     for (int rank = 0; rank < job->size; rank++)
-        facts.single_copy &= !job->ranks[rank].told || fact(job, rank, "single_copy");
-    if (!(shape = shape_of(job, env.nodes, error))) {
+        facts.single_copy &= !job->told[rank] || fact(job, rank, "single_copy");
+    if (!(shape = env.nodes ? hx_shape_emulate(env.nodes, job->size, error) : hx_shape_from_nodes(job->host_of, job->size))) {
         doctor_tell(job, DOCTOR_FAIL, NULL, 0, "HX_NODES=%s: %s", env.nodes ? env.nodes : "0", error);
     } else if (env.ring_order && strcmp(env.ring_order, "rank") != 0 && strcmp(env.ring_order, "auto") != 0) {
         int *order = malloc((size_t)shape->nnodes * sizeof(*order));

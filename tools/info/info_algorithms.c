@@ -102,14 +102,14 @@ static int algorithm_count(const struct hx_algorithm *a, int p, struct most *mos
     return hops < 0 ? -1 : 0;
 }
 
-static void names_add(struct json_object *row, const char *key, unsigned bits, const char *const *names)
+static struct json_object *names_of(unsigned bits, const char *const *names)
 {
     struct json_object *list = json_object_new_array();
 
     for (int i = 0; names[i]; i++)
-        if (bits & (1u << i) && *names[i])
+        if (bits & (1u << i))
             json_object_array_add(list, json_object_new_string(names[i]));
-    json_object_object_add(row, key, list);
+    return list;
 }
 
 static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
@@ -122,14 +122,11 @@ static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
 
     if (algorithm_count(a, p, &most) < 0)
         return NULL;
-    struct json_object *row = info_new("collective=%s algorithm=%s", hx_coll_name(a->coll), a->name);
-    names_add(row, "where", hx_algorithm_scopes(a), scopes);
-    names_add(row, "needs", a->needs, needs);
-    info_add(row, "rounds=%d messages=%lu", (int)most.rounds, most.messages);
-    json_object_object_add(row, "sent", is_token ? NULL : json_real_new("%.6g", (double)most.out / vector));
-    json_object_object_add(row, "received", is_token ? NULL : json_real_new("%.6g", (double)most.in / vector));
-    info_add(row, "steps=%lu plan=%lu about=%s source=%s", most.steps, most.plan_bytes, a->about, a->source);
-    return row;
+    return info_new("collective=%s algorithm=%s where=%p needs=%p rounds=%d messages=%lu sent=%p received=%p steps=%lu plan=%lu "
+                    "about=%s source=%s",
+                    hx_coll_name(a->coll), a->name, names_of(hx_algorithm_scopes(a), scopes), names_of(a->needs, needs),
+                    (int)most.rounds, most.messages, is_token ? NULL : json_real_new("%.6g", (double)most.out / vector),
+                    is_token ? NULL : json_real_new("%.6g", (double)most.in / vector), most.steps, most.plan_bytes, a->about, a->source);
 }
 
 /* Add those of one collective. 0, or -1 after an error. */

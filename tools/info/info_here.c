@@ -10,12 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct json_object *section(struct json_object *all, const char *name, struct json_object *content)
-{
-    json_object_object_add(all, name, content);
-    return content;
-}
-
 /* ---- build ---- */
 
 #ifdef HAVE_PMIX
@@ -28,21 +22,24 @@ static struct json_object *build_tell(void)
 {
     struct json_object *kernels = json_object_new_array();
     const uint32_t fabric = fi_version(), hwloc = hwloc_get_api_version();
-    char libfabric_text[64], hwloc_text[64];
+    char fabric_text[64], hwloc_text[64];
 
-    snprintf(libfabric_text, sizeof(libfabric_text), "%u.%u (built with %d.%d)", FI_MAJOR(fabric), FI_MINOR(fabric), FI_MAJOR_VERSION,
+    snprintf(fabric_text, sizeof(fabric_text), "%u.%u (built with %d.%d)", FI_MAJOR(fabric), FI_MINOR(fabric), FI_MAJOR_VERSION,
              FI_MINOR_VERSION);
     snprintf(hwloc_text, sizeof(hwloc_text), "%u.%u (built with %u.%u)", hwloc >> 16, hwloc >> 8 & 255, HWLOC_API_VERSION >> 16,
              HWLOC_API_VERSION >> 8 & 255);
-    struct json_object *o = info_new("hierax=%s libfabric=%s hwloc=%s pmix=%s compiler=%s kernels=%s", hx_version(), libfabric_text,
-                                     hwloc_text, PMIX, __VERSION__, hx_reduce_isa());
     for (int i = 0; hx_reduce_table_at(i); i++)
         json_object_array_add(kernels, json_object_new_string(hx_reduce_table_at(i)->isa));
-    json_object_object_add(o, "kernels_this_cpu_can_run", kernels);
-    return o;
+    return info_new("hierax=%s libfabric=%s hwloc=%s pmix=%s compiler=%s kernels=%s kernels_this_cpu_can_run=%p", hx_version(),
+                    fabric_text, hwloc_text, PMIX, __VERSION__, hx_reduce_isa(), kernels);
 }
 
 /* ---- machine ---- */
+
+static struct json_object *index_of(int idx)
+{
+    return idx < 0 ? json_text_new("several") : json_object_new_int(idx);
+}
 
 static struct json_object *machine_tell(const struct hx_topo *topo)
 {
@@ -51,22 +48,13 @@ static struct json_object *machine_tell(const struct hx_topo *topo)
 
     hx_topo_size(topo, &size);
     hx_topo_place(topo, &place);
-    struct json_object *o = info_new("host=%s sockets=%d numa_nodes=%d l3_caches=%d cores=%d cpus=%d cpus_allowed=%d cpus_bound_to=%d",
-                                     place.hostname, size.sockets, size.numa_nodes, size.l3_caches, size.cores, size.cpus,
-                                     place.allowed_cpus, place.bound_cpus);
-    const struct {
-        const char *name;
-        int idx;
-    } places[] = {{"on_core", place.core}, {"on_l3_cache", place.l3}, {"on_numa_node", place.numa}, {"on_socket", place.socket}};
-    json_add_text(o, "cpu_quota", "none");
-    if (place.quota_cpus > 0)
-        json_add_real(o, "cpu_quota", "%.6g", place.quota_cpus);
-    json_add_real(o, "cpus_usable", "%.6g", place.usable_cpus);
-    for (int i = 0; i < 4; i++)
-        json_object_object_add(o, places[i].name, places[i].idx < 0 ? json_text_new("several") : json_object_new_int(places[i].idx));
-    info_add(o, "l2_bytes_per_core=%zu last_level_cache_bytes=%zu memory_limit_bytes=%zu", place.l2_bytes, place.llc_bytes,
-             place.memory_limit_bytes);
-    return o;
+    return info_new("host=%s sockets=%d numa_nodes=%d l3_caches=%d cores=%d cpus=%d cpus_allowed=%d cpus_bound_to=%d cpu_quota=%p "
+                    "cpus_usable=%g on_core=%p on_l3_cache=%p on_numa_node=%p on_socket=%p l2_bytes_per_core=%zu "
+                    "last_level_cache_bytes=%zu memory_limit_bytes=%zu",
+                    place.hostname, size.sockets, size.numa_nodes, size.l3_caches, size.cores, size.cpus, place.allowed_cpus,
+                    place.bound_cpus, place.quota_cpus > 0 ? json_real_new("%.6g", place.quota_cpus) : json_text_new("none"),
+                    place.usable_cpus, index_of(place.core), index_of(place.l3), index_of(place.numa), index_of(place.socket),
+                    place.l2_bytes, place.llc_bytes, place.memory_limit_bytes);
 }
 
 /* ---- network ---- */
@@ -89,12 +77,11 @@ static struct json_object *rdma_tell(const struct hx_topo *topo)
     hx_nic_distances(topo, nics, n);
     for (int i = 0; i < n; i++) {
         const struct hx_nic *nic = &nics[i];
-        struct json_object *o = info_new("device=%s kind=%s state=%s", nic->name, nic->efa ? "EFA" : "RDMA", nic->up ? "up" : "down");
         char pci[32];
         snprintf(pci, sizeof(pci), "%04x:%02x:%02x.%x", nic->domain, nic->bus, nic->device, nic->function);
-        json_object_object_add(o, "gbit_per_s", rate_of(nic));
-        info_add(o, "pci=%s distance=%s", nic->has_pci ? pci : NULL, distances[nic->distance]);
-        json_object_array_add(list, o);
+        json_object_array_add(list, info_new("device=%s kind=%s state=%s gbit_per_s=%p pci=%s distance=%s", nic->name,
+                                             nic->efa ? "EFA" : "RDMA", nic->up ? "up" : "down", rate_of(nic),
+                                             nic->has_pci ? pci : NULL, distances[nic->distance]));
     }
     free(nics);
     return list;
@@ -120,14 +107,12 @@ static struct json_object *nics_tell(const struct hx_nic_choice *choice)
 
     for (int i = 0; i < choice->n; i++) {
         const struct hx_nic *nic = &choice->nics[i];
-        struct json_object *o = info_new("interface=%s provider=%s", nic->name, choice->rails[0]->fabric_attr->prov_name);
         const char *used = i < choice->near ? "left to others" : "no: not as good";
         for (int k = 0; k < choice->nrails; k++)
             if (!strcmp(choice->rails[k]->domain_attr->name, nic->name))
                 used = k ? "yes, also" : "yes";
-        json_object_object_add(o, "gbit_per_s", rate_of(nic));
-        info_add(o, "distance=%s used=%s", distances[nic->distance], used);
-        json_object_array_add(list, o);
+        json_object_array_add(list, info_new("interface=%s provider=%s gbit_per_s=%p distance=%s used=%s", nic->name,
+                                             choice->rails[0]->fabric_attr->prov_name, rate_of(nic), distances[nic->distance], used));
     }
     return list;
 }
@@ -141,12 +126,11 @@ static struct json_object *network_tell(const struct hx_world *world, const stru
     if (hx_negotiate(world->process.env, &seat, &choice) != HX_SUCCESS)
         json_add_text(o, "unusable", hx_last_detail());
     hx_offers_visit(offer_tell, offers);
-    json_add_text(o, "between_nodes",
-              world->process.net ? hx_registry.net->describe(world->process.net) : "not needed: all ranks share a node");
-    section(o, "rdma_devices", rdma_tell(topo));
+    info_add(o, "between_nodes=%s rdma_devices=%p",
+             world->process.net ? hx_registry.net->describe(world->process.net) : "not needed: all ranks share a node", rdma_tell(topo));
     if (choice.nrails > 0)
-        section(o, "interfaces", nics_tell(&choice));
-    section(o, "offers", offers);
+        info_add(o, "interfaces=%p", nics_tell(&choice));
+    info_add(o, "offers=%p", offers);
     hx_nic_choice_free(&choice);
     return o;
 }
@@ -212,13 +196,21 @@ static char *domains_write(const struct hx_shape *shape, int level, int node)
     return text;
 }
 
+static struct json_object *numbers_of(const int *numbers, int n)
+{
+    struct json_object *list = json_object_new_array();
+
+    for (int i = 0; i < n; i++)
+        json_object_array_add(list, json_object_new_int(numbers[i]));
+    return list;
+}
+
 static struct json_object *node_tell(const struct hx_shape *shape, int node, const char *host)
 {
-    struct json_object *o = info_new("node=%d host=%s size=%d", node, host, hx_shape_node_size(shape, node));
-    struct json_object *ranks = section(o, "ranks", json_object_new_array());
+    const int n = hx_shape_node_size(shape, node);
+    struct json_object *o = info_new("node=%d host=%s size=%d ranks=%p", node, host, n,
+                                     numbers_of(shape->members + shape->node_start[node], n));
 
-    for (int i = 0; i < hx_shape_node_size(shape, node); i++)
-        json_object_array_add(ranks, json_object_new_int(hx_shape_member(shape, node, i)));
     for (int level = 0; level < shape->nlevels; level++) {
         char key[24], *text = domains_write(shape, level, node);
         snprintf(key, sizeof(key), "level_%d", level);
@@ -237,12 +229,10 @@ static void ring_tell(struct json_object *o, const struct hx_comm *comm)
 
     if (!ring)
         return;
-    list = section(o, "ring_order", json_object_new_array());
-    for (int i = 0; i < n; i++)
-        json_object_array_add(list, json_object_new_int(ring[i]));
+    info_add(o, "ring_order=%p", numbers_of(ring, n));
     if (!links)
         return;
-    list = section(o, "links_measured", json_object_new_array());
+    info_add(o, "links_measured=%p", list = json_object_new_array());
     for (int i = 0; i < n; i++)
         for (int j = i + 1; j < n; j++)
             json_object_array_add(list, info_new("node=%d and_node=%d latency_us=%g gigabytes_per_s=%g", i, j,
@@ -266,7 +256,7 @@ static struct json_object *job_tell(struct hx_comm *comm, const char *host)
     hx_shape_format(shape, text, sizeof(text));
     o = info_new("launcher=%s ranks=%d shape=%s", hx_boot_name(comm->world->boot), comm->members.size, text);
     ring_tell(o, comm);
-    nodes = section(o, "nodes", json_object_new_array());
+    info_add(o, "nodes=%p", nodes = json_object_new_array());
     for (int node = 0; comm->members.rank == 0 && node < shape->nnodes; node++)
         json_object_array_add(nodes, node_tell(shape, node, hosts[hx_shape_member(shape, node, 0)]));
     free(hosts);
@@ -284,16 +274,11 @@ struct json_object *info_all(struct hx_comm *comm)
         json_object_put(all);
         return NULL;
     }
-    section(all, "build", build_tell());
-    machine = section(all, "machine", machine_tell(topo));
+    info_add(all, "build=%p machine=%p", build_tell(), machine = machine_tell(topo));
     job = job_tell(comm, info_text(machine, "host"));
-    if (job && comm->members.rank == 0) {
-        section(all, "network", network_tell(comm->world, topo));
-        section(all, "job", json_object_get(job));
-        section(all, "settings", settings_tell(comm));
-        section(all, "model", info_model(comm));
-        section(all, "counters", counters_tell(comm->world));
-    }
+    if (job && comm->members.rank == 0)
+        info_add(all, "network=%p job=%p settings=%p model=%p counters=%p", network_tell(comm->world, topo), json_object_get(job),
+                 settings_tell(comm), info_model(comm), counters_tell(comm->world));
     hx_topo_close(topo);
     json_object_put(job);
     if (job)

@@ -28,6 +28,8 @@ static void members_add(struct json_object *object, const char *format, va_list 
             json_add_text(object, name, va_arg(args, const char *));
         else if (kind == 'g')
             json_add_real(object, name, "%.6g", va_arg(args, double));
+        else if (kind == 'p')
+            json_object_object_add(object, name, va_arg(args, struct json_object *));
         else
             json_add_int(object, name, kind == 'd' ? va_arg(args, int) : va_arg(args, int64_t));
 }

@@ -6,22 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct json_object *bytes_of(uint64_t bytes)
+{
+    return bytes > INT64_MAX ? json_text_new("any") : json_object_new_int64((int64_t)bytes);
+}
+
 static struct json_object *entry_tell(const struct hx_table_entry *e)
 {
     char ranks[64];
 
     snprintf(ranks, sizeof(ranks), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
-    struct json_object *o = info_new("collective=%s operation=%s datatype=%s memory=%s nodes=%d ranks_per_node=%s placement=%s "
-                                     "provider=%s from_bytes=%lu",
-                                     hx_coll_name(e->coll), e->ordered ? "in order" : "any order",
-                                     hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL, e->shared_alloc ? "of hx_alloc" : NULL,
-                                     e->nnodes, ranks, e->in_order ? "block" : "other", e->provider[0] ? e->provider : NULL, e->from_bytes);
-    json_object_object_add(o, "to_bytes", e->to_bytes > INT64_MAX ? json_text_new("any") : json_object_new_int64((int64_t)e->to_bytes));
-    json_object_object_add(o, "measured", e->measured_bytes < 0 ? NULL : json_object_new_int64(e->measured_bytes));
-    json_add_text(o, "plan", e->plan);
-    json_object_object_add(o, "slice", e->slice_bytes ? json_object_new_int64((int64_t)e->slice_bytes) : NULL);
-    info_add(o, "us=%g default_us=%g default_plan=%s", e->us, e->default_us, e->default_plan);
-    return o;
+    return info_new("collective=%s operation=%s datatype=%s memory=%s nodes=%d ranks_per_node=%s placement=%s provider=%s "
+                    "from_bytes=%lu to_bytes=%p measured=%p plan=%s slice=%p us=%g default_us=%g default_plan=%s",
+                    hx_coll_name(e->coll), e->ordered ? "in order" : "any order",
+                    hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL, e->shared_alloc ? "of hx_alloc" : NULL, e->nnodes,
+                    ranks, e->in_order ? "block" : "other", e->provider[0] ? e->provider : NULL, e->from_bytes, bytes_of(e->to_bytes),
+                    e->measured_bytes < 0 ? NULL : json_object_new_int64(e->measured_bytes), e->plan,
+                    e->slice_bytes ? bytes_of(e->slice_bytes) : NULL, e->us, e->default_us, e->default_plan);
 }
 
 static struct json_object *parameter_tell(int k, const char *provider, double value, int points)
@@ -45,18 +46,16 @@ static struct json_object *file_tell(const char *path)
     struct json_object *entries = json_object_new_array(), *models = json_object_new_array();
     const char *foreign = hx_table_foreign(table, why);
     snprintf(text, sizeof(text), "%s%s", foreign ? "no: " : "yes", foreign ? foreign : "");
-    struct json_object *o = info_new("file=%s made_by=%s cpu=%s cpus=%d holds_here=%s entries_in_all=%d", path, table->machine.hierax,
-                                     table->machine.cpu, table->machine.cpus, text, table->n);
     for (int i = 0; i < table->nmodels; i++) {
         const struct hx_table_model *model = &table->models[i];
         for (int k = 0; k < HX_COST_PARAMETERS; k++)
             if (model->values[k] > 0)
                 json_object_array_add(models, parameter_tell(k, model->provider, model->values[k], model->points));
     }
-    json_object_object_add(o, "model", models);
     for (int i = 0; i < table->n; i++)
         json_object_array_add(entries, entry_tell(&table->entries[i]));
-    json_object_object_add(o, "entries", entries);
+    struct json_object *o = info_new("file=%s made_by=%s cpu=%s cpus=%d holds_here=%s entries_in_all=%d model=%p entries=%p", path,
+                                     table->machine.hierax, table->machine.cpu, table->machine.cpus, text, table->n, models, entries);
     hx_table_free(table);
     return o;
 }
