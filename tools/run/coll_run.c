@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_run: start the ranks of a job on this machine, watch over them, and let them meet in a TCP store. Here:
- * options. */
+/* coll_run: start the ranks of a job on this machine, watch over them, and let them meet in a TCP store. Here: options. */
 #include "tools/run/coll_run.h"
 #include "tools/common/options.h"
 #include "runtime/base/streams.h"
@@ -8,6 +7,7 @@
 #include "tools/common/whole_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,44 +26,33 @@ void say(const char *format, ...)
 {
     char text[2048];
     va_list args;
-    const int error = errno; /* for %m */
 
     va_start(args, format);
-    errno = error;
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     fprintf(stderr, "coll_run: %s\n", text);
 }
 
-/* Not on our command line: the end, before anything is started. */
-__attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *format, ...)
+/* Remove an outer launcher's variables: if our ranks find such variables, a launcher that a rank has started has set them. */
+static void forget_launchers(void)
 {
-    char text[OPTION_TEXT_BYTES];
-    va_list args;
+    const char *fd = getenv("PMI_FD");
+    char **kept = environ;
 
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    say("%s (see coll_run --help)", text);
-    exit(EXIT_USAGE);
+    if (fd && atoi(fd) > STDERR_FILENO)
+        fcntl(atoi(fd), F_SETFD, FD_CLOEXEC);
+    for (char **at = environ; *at; at++)
+        if (strncmp(*at, "PMI_", 4) != 0 && strncmp(*at, "PMIX_", 5) != 0)
+            *kept++ = *at;
+    *kept = NULL;
 }
 
-static int ranks_take(void *given, const char *text, char error[OPTION_TEXT_BYTES])
-{
-    struct options *options = given;
-    uint64_t ranks;
-
-    if (option_number("ranks", text, 1, RANKS_MAX, &ranks, error) < 0)
-        return -1;
-    options->ranks = (int)ranks;
-    return 0;
-}
-
+/* The ranks inherit it. */
 static int setting_take(void *given, const char *text, char error[OPTION_TEXT_BYTES])
 {
-    struct options *options = given;
     const char *equals = strchr(text, '=');
 
+    (void)given;
     if (!equals || equals == text) {
         snprintf(error, OPTION_TEXT_BYTES, "--env %s: NAME=VALUE is needed", text);
         return -1;
@@ -73,36 +62,8 @@ static int setting_take(void *given, const char *text, char error[OPTION_TEXT_BY
             snprintf(error, OPTION_TEXT_BYTES, "--env %s: coll_run itself sets %s for every rank; leave it out", text, *own);
             return -1;
         }
-    options->settings[options->nsettings++] = (char *)(uintptr_t)text;
+    putenv((char *)(uintptr_t)text);
     return 0;
-}
-
-/* As the ranks will see it, or NULL. */
-static const char *setting_of(const struct options *options, const char *name)
-{
-    const size_t bytes = strlen(name);
-    const char *value = getenv(name);
-
-    for (int i = 0; i < options->nsettings; i++)
-        if (strncmp(options->settings[i], name, bytes) == 0 && options->settings[i][bytes] == '=')
-            value = options->settings[i] + bytes + 1;
-    return value;
-}
-
-/* HX_NODES as the ranks will see it must fit, wherever it comes from. */
-static void check_nodes(const struct options *options)
-{
-    const char *text = setting_of(options, "HX_NODES"), *given = options->nodes ? "--nodes " : "HX_NODES=";
-    char error[HX_TOPO_ERROR_BYTES];
-    struct hx_shape *shape;
-
-    if (options->nodes)
-        text = options->nodes;
-    else if (!text || !*text || strspn(text, "0") == strlen(text)) /* off */
-        return;
-    if (!(shape = hx_shape_emulate(text, options->ranks, error)))
-        refuse("%s%s: %s", given, text, error);
-    hx_shape_free(shape);
 }
 
 /* The program; what follows is its own. */
@@ -116,15 +77,13 @@ static int program_take(void *given, char **words, int n, char error[OPTION_TEXT
 }
 
 static const struct option_row option_rows[] = {
-    {"ranks", 'n', "RANKS", "Number of ranks to start; may be written -np RANKS", 0, 0, IS_TAKEN(ranks_take)},
+    {"ranks", 'n', "RANKS", "Number of ranks to start; may be written -np RANKS", 0, 0, IS_COUNT(ranks, 1, RANKS_MAX)},
     {"np", 0, NULL, NULL, 0, 0, IS_SAME},
     {"nodes", 0, "NODES", "Emulate nodes that talk only through libfabric (sets HX_NODES): a number of nodes, the ranks of each "
-     "(3,1,2), or 8/2: 8 "
-     "ranks in 2 domains", 0, 0, IS_TEXT(nodes)},
+     "(3,1,2), or 8/2: 8 ranks in 2 domains", 0, 0, IS_TEXT(nodes)},
     {"env", 0, "X=Y", "Set an environment variable for the ranks; may be repeated", 0, 0, IS_TAKEN(setting_take)},
     {"bind", 0, "MODE", "auto (default): bind each rank to its own core, or spread them over fewer cores; core: fail if there "
-     "are fewer; none: do "
-     "not bind", 0, 0, IS_CHOICE(bind, bind_names)},
+     "are fewer; none: do not bind", 0, 0, IS_CHOICE(bind, bind_names)},
     {"prefix", 0, NULL, "Write \"[rank] \" before every line of output", 0, 0, IS_FLAG(prefix)},
     {"timeout", 0, "S", "End the job after S seconds, with exit status 124 (default 0: never)",
      0, 0, IS_REAL(timeout, SECONDS_MAX)},
@@ -145,63 +104,69 @@ static int program_error(const char *path)
 }
 
 /* Fail before anything is started: 0, or the exit status. Searches as execvp does. */
-static int check_program(const struct options *options)
+static int check_program(const char *program)
 {
-    const char *program = options->program[0], *path = setting_of(options, "PATH");
+    const int is_path = strchr(program, '/') != NULL;
+    const char *path = is_path ? "" : getenv("PATH");
     char candidate[PATH_MAX];
     int found = ENOENT;
 
-    if (strchr(program, '/')) {
-        found = program_error(program);
-    } else {
-        for (const char *at = path ? path : "/bin:/usr/bin"; found && at; at = strchr(at, ':')) {
-            at += *at == ':';
-            const int bytes = (int)strcspn(at, ":");
+    for (const char *at = path ? path : "/bin:/usr/bin"; found && at; at = strchr(at, ':')) {
+        at += *at == ':';
+        const int bytes = (int)strcspn(at, ":");
 
-            snprintf(candidate, sizeof candidate, "%.*s%s%s", bytes, at, bytes ? "/" : "", program);
-            const int error = program_error(candidate);
-            if (!error || error == EACCES)
-                found = error;
-        }
+        snprintf(candidate, sizeof candidate, "%.*s%s%s", bytes, at, bytes ? "/" : "", program);
+        const int error = program_error(candidate);
+        if (!error || error == EACCES || is_path)
+            found = error;
     }
     if (!found)
         return 0;
     say("cannot run program \"%s\": %s%s", program, strerror(found),
-        strchr(program, '/') ? "" : " (searched in PATH; write ./program for one in this folder)");
+        is_path ? "" : " (searched in PATH; write ./program for one in this folder)");
     return found == ENOENT || found == ENOTDIR ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
+}
+
+/* Is something missing, or the shape of HX_NODES wrong, wherever it comes from? Returns the length of error. */
+static int is_wrong(const struct options *options, char error[OPTION_TEXT_BYTES])
+{
+    const char *nodes = options->nodes ? options->nodes : getenv("HX_NODES");
+    const int ranks = (int)options->ranks;
+    char reason[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape;
+
+    if (!ranks)
+        return snprintf(error, OPTION_TEXT_BYTES, "the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
+    if (!options->program)
+        return snprintf(error, OPTION_TEXT_BYTES, "the program to run is missing: coll_run -n %d -- program", ranks);
+    if (!options->nodes && (!nodes || strspn(nodes, "0") == strlen(nodes))) /* off */
+        return 0;
+    if (!(shape = hx_shape_emulate(nodes, ranks, reason)))
+        return snprintf(error, OPTION_TEXT_BYTES, "%s%s: %s", options->nodes ? "--nodes " : "HX_NODES=", nodes, reason);
+    hx_shape_free(shape);
+    return 0;
 }
 
 int main(int argc, char **argv)
 {
     static const struct option_tool tool = {
         "[--] PROGRAM [ARGUMENT...]",
-        "Start RANKS copies of PROGRAM on this machine as one Hierax job. If a rank fails, coll_run "
-        "ends the others. The exit status is that of the first rank that failed, or 128 + its "
-        "signal.\v"
+        "Start RANKS copies of PROGRAM on this machine as one Hierax job. If a rank fails, coll_run ends the others. The exit "
+        "status is that of the first rank that failed, or 128 + its signal.\v"
         "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
         option_rows, program_take};
     char error[OPTION_TEXT_BYTES];
     struct options options = {.kill_after = 2};
 
     hx_streams_hold(0); /* for the ranks too */
-    options.settings = calloc((size_t)argc, sizeof *options.settings);
-    if (!options.settings) {
-        say("no memory");
-        return 1;
-    }
+    forget_launchers();
     const enum option_end end = option_parse(&tool, argc, argv, &options, NULL, error);
     if (end >= OPTION_HELP)
         return option_answer(&tool, end, "coll_run", PACKAGE_VERSION);
-    if (end == OPTION_WRONG)
-        refuse("%s", error);
-    if (!options.ranks)
-        refuse("the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
-    if (!options.program)
-        refuse("the program to run is missing: coll_run -n %d -- program", options.ranks);
-    check_nodes(&options);
-    int status = check_program(&options);
-    if (!status)
-        status = job_run(&options);
-    free(options.settings);
-    return status;
+    if (end == OPTION_WRONG || is_wrong(&options, error)) {
+        say("%s (see coll_run --help)", error);
+        return EXIT_USAGE;
+    }
+    const int status = check_program(options.program[0]);
+    return status ? status : job_run(&options);
 }

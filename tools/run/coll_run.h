@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #define EXIT_USAGE 2
@@ -14,10 +15,8 @@
 enum bind_mode { BIND_AUTO, BIND_NONE, BIND_CORE };
 
 struct options {
-    int ranks;
+    uint64_t ranks;
     const char *nodes; /* NULL: not given */
-    char **settings;   /* X=Y */
-    int nsettings;
     enum bind_mode bind;
     int prefix;
     double timeout, kill_after; /* seconds; timeout 0: none */
@@ -33,42 +32,43 @@ extern const char *const coll_run_own_settings[];
 /* Run the job to its end; returns coll_run's exit status. */
 int job_run(const struct options *options);
 
-/* A process that kills these groups when coll_run is gone. Started before any rank; 0, or -1 and errno. */
-int guard_start(int ranks);
-void guard_add(pid_t group);  /* the rank calls it before its program runs, so the guard always knows the group */
-void guard_drop(pid_t group); /* to be called before the group's id can be used again */
+/* A process that kills the ranks' groups when coll_run is gone, which it notes in its copy of groups: zeros now. Started before any
+ * rank; 0, or -1 and errno. */
+int guard_start(pid_t *groups, int ranks);
+/* A group to add: the rank calls it before its program runs, so the guard always knows the group. Or, negative, one to drop: to be
+ * called before the group's id can be used again. */
+void guard_tell(pid_t word);
 void guard_stop(void);
 
-/* The cores that this process may use, each with its allowed hardware threads. */
+/* The cores that this process may use. */
 struct cores {
-    int count;
-    unsigned char *sets; /* count sets of CORE_SET_BYTES */
+    int count;      /* 0: do not bind */
+    int *number_of; /* by processing unit: its core, from 1; 0: not allowed */
 };
-#define CORE_SET_BYTES 1024          /* 8192 processing units */
-int cores_find(struct cores *cores); /* 0, or -1 and errno */
-void cores_bind_self(const struct cores *cores, int idx);
+int cores_find(const struct options *options, struct cores *cores); /* 0, or -1 when --bind core cannot be had, which it tells */
+void cores_bind_self(const struct cores *cores, int rank, int ranks);
 
 /* One stream of a rank, whose lines are passed on with "[rank] " in front, to standard output or standard error. */
 struct stream {
     int fd; /* read end of the pipe, non-blocking; -1 when closed */
-    int rank, to_fd;
+    int rank;
+    struct outlet *to;
     long left_bytes; /* to be read before it is closed; -1: to its end */
     size_t used_bytes;
     char line[4096]; /* an unfinished line; a longer one is passed on in parts */
 };
+#define OUTLETS 2
+#define OWN_POLLS 2
 struct output {
     struct stream *streams;
-    int n;    /* 0: the ranks write to where coll_run does */
-    int next; /* to be read first */
+    struct pollfd *fds; /* to wait for: OWN_POLLS of the caller's, n + OUTLETS of the streams */
+    int n;              /* 0: the ranks write to where coll_run does */
+    int next;           /* to be read first */
+    int lost;           /* a line could not be written, although somebody listens; that has been told */
+    int unread;         /* nobody listens any more */
 };
-struct pollfd;
-#define OUTLETS 2
-/* Returns 1, with no stream, without memory. */
-int output_open(struct output *output, int ranks);
-/* What is to be waited for: n + OUTLETS of them. Returns whether there is something to do without waiting. */
-int output_poll(const struct output *output, struct pollfd *fds);
-void output_pass(struct output *output, const struct pollfd *fds); /* read, and write, what can be without waiting */
+int output_open(struct output *output, int ranks); /* 0, or -1 without memory */
+int output_poll(struct output *output);            /* set fds. Returns whether there is something to do without waiting */
+void output_pass(struct output *output);           /* read, and write, what can be without waiting */
 void output_end(struct output *output); /* nobody writes any more who counts: the streams end with what they hold now */
 int output_goes_on(const struct output *output); /* is there more to come, or kept? */
-int output_is_lost(void);                        /* could a line not be written, although somebody listens? That has been told */
-int output_is_unread(void);                      /* does nobody listen any more? */

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which cores may be used, and binding to one. Two hardware threads of a core count as one core, because two spinning
- * ranks on it would halve each other. */
+/* Which cores may be used, and binding to one. Two hardware threads of a core are one: spinning ranks on both halve each other. */
 #include "tools/run/coll_run.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define CPUS (8 * CORE_SET_BYTES)
+#define CPUS 8192 /* processing units */
+#define SET_BYTES (CPUS / 8)
 
 /* The lowest-numbered hardware thread of cpu's core. */
 static int core_of(int cpu)
@@ -26,31 +25,40 @@ static int core_of(int cpu)
     return first >= 0 && first < CPUS ? first : cpu;
 }
 
-int cores_find(struct cores *cores)
+int cores_find(const struct options *options, struct cores *cores)
 {
-    unsigned char allowed[CORE_SET_BYTES] = {0};
-    int *core_idx = calloc(CPUS, sizeof *core_idx); /* by core_of: index in sets plus 1 */
+    unsigned char allowed[SET_BYTES] = {0};
+    int *numbers = calloc(CPUS, sizeof *numbers); /* by core_of */
 
-    *cores = (struct cores){.count = 0};
-    if (!core_idx || sched_getaffinity(0, sizeof allowed, (cpu_set_t *)allowed) < 0) {
-        free(core_idx);
-        return -1;
+    cores->number_of = calloc(CPUS, sizeof *cores->number_of);
+    if (cores->number_of && numbers && sched_getaffinity(0, sizeof allowed, (cpu_set_t *)allowed) >= 0) {
+        for (int cpu = 0; cpu < CPUS; cpu++) {
+            if (!CPU_ISSET_S((size_t)cpu, sizeof allowed, (cpu_set_t *)allowed))
+                continue;
+            int *number = &numbers[core_of(cpu)];
+            if (*number == 0)
+                *number = ++cores->count;
+            cores->number_of[cpu] = *number;
+        }
+    } else if (options->bind == BIND_CORE) {
+        say("--bind core: cannot tell which cores may be used: %m; choose --bind auto or none");
     }
-    cores->sets = calloc((size_t)CPU_COUNT_S(sizeof allowed, (cpu_set_t *)allowed), CORE_SET_BYTES);
-    for (int cpu = 0; cpu < CPUS && cores->sets; cpu++) {
-        if (!CPU_ISSET_S((size_t)cpu, sizeof allowed, (cpu_set_t *)allowed))
-            continue;
-        int *idx = &core_idx[core_of(cpu)];
-        if (*idx == 0)
-            *idx = ++cores->count;
-        CPU_SET_S((size_t)cpu, CORE_SET_BYTES, (cpu_set_t *)(cores->sets + (size_t)(*idx - 1) * CORE_SET_BYTES));
-    }
-    free(core_idx);
-    return cores->sets ? 0 : -1;
+    free(numbers);
+    if (options->bind == BIND_CORE && cores->count > 0 && cores->count < (int)options->ranks)
+        say("--bind core: %d ranks, but only %d usable cores; choose --bind auto or none", (int)options->ranks, cores->count);
+    return options->bind == BIND_CORE && cores->count < (int)options->ranks ? -1 : 0;
 }
 
-void cores_bind_self(const struct cores *cores, int idx)
+/* Ranks that must share cores do so evenly, neighbours together: left alone, the kernel leaves three of four on one of two cores
+ * for seconds, as each of them sleeps too shortly to be moved. */
+void cores_bind_self(const struct cores *cores, int rank, int ranks)
 {
-    if (sched_setaffinity(0, CORE_SET_BYTES, (const cpu_set_t *)(cores->sets + (size_t)idx * CORE_SET_BYTES)) < 0)
+    unsigned char set[SET_BYTES] = {0};
+    const int idx = ranks <= cores->count ? rank : (int)((int64_t)rank * cores->count / ranks);
+
+    for (int cpu = 0; cpu < CPUS && cores->count > 0; cpu++)
+        if (cores->number_of[cpu] == idx + 1)
+            CPU_SET_S((size_t)cpu, sizeof set, (cpu_set_t *)set);
+    if (cores->count > 0 && sched_setaffinity(0, sizeof set, (const cpu_set_t *)set) < 0)
         say("warning: cannot bind a rank to core %d: %m", idx);
 }

@@ -23,24 +23,25 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What child_environment, below, sets for each rank. */
+/* What environment_set and child_main, below, set. */
 const char *const coll_run_own_settings[] = {"HX_ROOT", "HX_RANK", "HX_SIZE", "HX_SECRET", "HX_LAUNCHER", "HX_BOOTSTRAP", NULL};
 
+#define NEVER 1e300
 #define SECRET_BYTES 32
-#define OWN_FDS 8         /* signals, the store's two, the guard's pipe; of a rank just being started, its ends of two pipes; one to
-                           * spare */
+#define OWN_FDS 8         /* signals, the store's two, the guard's pipe; of a rank that starts now, its ends of two pipes; a spare one */
 #define STRANGERS_FDS 64  /* and two for each rank: connections to the store of others than ranks */
 #define INHERITED_MAX 256 /* descriptors that are looked at */
 
 struct job {
     const struct options *options;
+    int ranks;
     pid_t *pids; /* of the ranks; 0: not running */
     struct output output;
     int running;
     int status;     /* exit status so far */
     int ending;     /* signals have been sent to all ranks */
-    double kill_at; /* SIGKILL for who is left; 0: not planned */
-    double end_at;  /* --timeout; 0: none */
+    double kill_at; /* SIGKILL for who is left; NEVER: not planned */
+    double end_at;  /* --timeout */
     int given_up;   /* no rank runs, and what they have said is not taken */
     int signal_fd;
     sigset_t old_mask;
@@ -68,7 +69,7 @@ static int open_files(void)
  * descriptors too. */
 static int raise_file_limit(struct job *job)
 {
-    const int ranks = job->options->ranks, inherited = open_files();
+    const int ranks = job->ranks, inherited = open_files();
     const rlim_t needed = (rlim_t)(ranks * (job->options->prefix ? 3 : 1) + OWN_FDS + inherited);
     struct rlimit limit;
 
@@ -120,41 +121,12 @@ static int open_store(struct job *job)
         getsockname(fd, (struct sockaddr *)&address, &bytes) < 0)
         return -1;
     job->port = ntohs(address.sin_port);
-    return hx_store_open(fd, job->options->ranks, job->secret, HX_STORE_LAUNCHER, &job->store);
-}
-
-/* 0, or -1 when --bind core cannot be had. */
-static int find_cores(struct job *job)
-{
-    const struct options *options = job->options;
-
-    if (options->bind == BIND_NONE)
-        return 0;
-    const int found = cores_find(&job->cores);
-    if (found < 0)
-        job->cores.count = 0;
-    if (options->bind == BIND_AUTO || (found == 0 && job->cores.count >= options->ranks))
-        return 0;
-    if (found < 0)
-        say("--bind core: cannot tell which cores may be used: %m; choose --bind auto or none");
-    else
-        say("--bind core: %d ranks, but only %d usable cores; choose --bind auto or none", options->ranks,
-            job->cores.count);
-    return -1;
-}
-
-/* Ranks that must share cores do so evenly, neighbours together: left alone, the kernel leaves three of four on one of
- * two cores for seconds, as each of them sleeps too shortly to be moved. */
-static int core_of_rank(const struct job *job, int rank)
-{
-    const int count = job->cores.count, ranks = job->options->ranks;
-
-    return ranks <= count ? rank : (int)((int64_t)rank * count / ranks);
+    return hx_store_open(fd, job->ranks, job->secret, HX_STORE_LAUNCHER, &job->store);
 }
 
 /* ---- starting */
 
-static void set_number(const char *name, int number)
+static void number_set(const char *name, int number)
 {
     char text[16];
 
@@ -162,74 +134,38 @@ static void set_number(const char *name, int number)
     setenv(name, text, 1);
 }
 
-/* Remove an outer launcher's variables: if our ranks find such variables, a launcher that a rank has started has set them. */
-static void forget_launchers(void)
-{
-    static const char *const heads[] = {"PMI_", "PMIX_"};
-    const char *fd = getenv("PMI_FD");
-    char name[64];
-
-    if (fd && atoi(fd) > STDERR_FILENO)
-        fcntl(atoi(fd), F_SETFD, FD_CLOEXEC);
-    for (size_t i = 0; environ[i];) {
-        const size_t bytes = strcspn(environ[i], "=");
-        const int is_theirs = !strncmp(environ[i], heads[0], strlen(heads[0])) || !strncmp(environ[i], heads[1], strlen(heads[1]));
-
-        if (is_theirs && bytes < sizeof name) {
-            snprintf(name, sizeof name, "%.*s", (int)bytes, environ[i]);
-            unsetenv(name); /* moves the next one here */
-        } else {
-            i++;
-        }
-    }
-}
-
-static void child_environment(const struct job *job, int rank)
+/* What all ranks get; HX_RANK is each one's own. */
+static void environment_set(const struct job *job)
 {
     char root[32];
 
-    forget_launchers();
-    for (int i = 0; i < job->options->nsettings; i++)
-        putenv(job->options->settings[i]);
     if (job->options->nodes)
         setenv("HX_NODES", job->options->nodes, 1);
     snprintf(root, sizeof root, "127.0.0.1:%d", job->port);
     setenv("HX_ROOT", root, 1);
-    set_number("HX_RANK", rank);
-    set_number("HX_SIZE", job->options->ranks);
+    number_set("HX_SIZE", job->ranks);
     setenv("HX_SECRET", job->secret, 1);
     setenv("HX_BOOTSTRAP", "auto", 1);
-    set_number("HX_LAUNCHER", (int)getppid());
+    number_set("HX_LAUNCHER", (int)getpid());
     setenv("IPATH_NO_BACKTRACE", "1", 0); /* a library of libfabric's would catch signals while it is loaded */
-}
-
-/* A group of its own cannot read the terminal, and one input cannot go to many: rank 0 gets a file or pipe, else
- * nobody. */
-static void child_input(int rank)
-{
-    if (rank == 0 && !isatty(STDIN_FILENO))
-        return;
-    const int null_fd = open("/dev/null", O_RDONLY);
-    if (null_fd >= 0) {
-        dup2(null_fd, STDIN_FILENO);
-        close(null_fd);
-    }
 }
 
 static void child_main(const struct job *job, int rank, pid_t parent, const int out_fds[2])
 {
     setpgid(0, 0);
-    guard_add(getpid());
+    guard_tell(getpid());
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_CANNOT_RUN); /* coll_run died before prctl */
-    child_input(rank);
+    /* a group of its own cannot read the terminal, and one input cannot go to many: rank 0 gets a file or pipe, else nobody */
+    const int null_fd = rank > 0 || isatty(STDIN_FILENO) ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+    if (null_fd >= 0)
+        dup2(null_fd, STDIN_FILENO);
     for (int i = 0; i < 2; i++)
         if (out_fds[i] >= 0)
             dup2(out_fds[i], STDOUT_FILENO + i);
-    if (job->cores.count > 0)
-        cores_bind_self(&job->cores, core_of_rank(job, rank));
-    child_environment(job, rank);
+    cores_bind_self(&job->cores, rank, job->ranks);
+    number_set("HX_RANK", rank);
     setrlimit(RLIMIT_NOFILE, &job->old_files);
     signal(SIGPIPE, job->old_pipe);
     sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
@@ -243,11 +179,9 @@ static int start_rank(struct job *job, int idx)
     const pid_t parent = getpid();
     int out_fds[2] = {-1, -1};
 
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && job->options->prefix; i++) {
         int ends[2];
 
-        if (!job->options->prefix)
-            continue;
         if (pipe2(ends, O_CLOEXEC) < 0)
             return -1;
         fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -273,7 +207,7 @@ static int start_rank(struct job *job, int idx)
 
 static void signal_all(const struct job *job, int signal_number)
 {
-    for (int i = 0; i < job->options->ranks; i++)
+    for (int i = 0; i < job->ranks; i++)
         if (job->pids[i] > 0)
             kill(-job->pids[i], signal_number);
 }
@@ -284,8 +218,9 @@ static void end_job(struct job *job, int signal_number, int status)
     if (!job->ending)
         job->status = status;
     job->ending = 1;
+    job->end_at = NEVER;
     signal_all(job, signal_number);
-    if (job->kill_at == 0)
+    if (job->kill_at == NEVER)
         job->kill_at = hx_clock_awake() + job->options->kill_after;
 }
 
@@ -310,7 +245,7 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
         info.si_pid = 0;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
             break;
-        for (int i = 0; i < job->options->ranks; i++) {
+        for (int i = 0; i < job->ranks; i++) {
             if (job->pids[i] != info.si_pid)
                 continue;
             const int failed = info.si_code != CLD_EXITED || info.si_status != 0;
@@ -319,7 +254,7 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
                 *failed_rank = i;
             }
             kill(-info.si_pid, SIGKILL); /* what it has left behind; its id is not free for others before waitpid */
-            guard_drop(info.si_pid);
+            guard_tell(-info.si_pid);
             job->pids[i] = 0;
             job->running--;
             if (!failed) /* else the job ends */
@@ -395,98 +330,82 @@ static void handle_store(struct job *job)
 
 static void handle_time(struct job *job)
 {
-    if (job->end_at > 0 && !job->ending && hx_clock_awake() >= job->end_at) {
+    const double now = hx_clock_awake();
+
+    if (now >= job->end_at) {
         say("the job has run for %g s (--timeout): ending it", job->options->timeout);
         end_job(job, SIGTERM, EXIT_TIMEOUT);
     }
-    if (job->kill_at > 0 && hx_clock_awake() >= job->kill_at) {
+    if (now >= job->kill_at) {
         if (job->running > 0)
             say("%d ranks still run %g s later: killing them", job->running, job->options->kill_after);
         signal_all(job, SIGKILL);
         job->given_up = job->running == 0;
-        job->kill_at = 1e300;
+        job->kill_at = NEVER;
     }
 }
 
-static int poll_milliseconds(const struct job *job)
+static void watch_job(struct job *job)
 {
-    double until = 1e300;
-
-    if (job->end_at > 0 && !job->ending)
-        until = job->end_at;
-    if (job->kill_at > 0 && job->kill_at < until)
-        until = job->kill_at;
-    return until < 1e300 ? hx_deadline_ms(until) : -1;
-}
-
-static int watch_job(struct job *job)
-{
-    struct pollfd *fds = calloc((size_t)job->output.n + OUTLETS + 2, sizeof *fds);
+    struct pollfd *fds = job->output.fds;
     int ended = 0;
 
-    if (!fds) {
-        signal_all(job, SIGKILL);
-        return -1;
-    }
     while (job->running > 0 || (output_goes_on(&job->output) && !job->given_up)) {
         if (job->running == 0 && !ended++) { /* what the ranks have said is passed on, but no signal and no time-out waits for that */
             output_end(&job->output);
-            job->kill_at = job->ending ? hx_clock_awake() + job->options->kill_after : 0;
+            job->kill_at = job->ending ? hx_clock_awake() + job->options->kill_after : NEVER;
         }
         fds[0] = (struct pollfd){.fd = job->signal_fd, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = hx_store_fd(job->store), .events = POLLIN};
-        const int wait_ms = output_poll(&job->output, fds + 2) ? 0 : poll_milliseconds(job);
-        if (poll(fds, (nfds_t)job->output.n + OUTLETS + 2, wait_ms) < 0 && errno != EINTR)
+        const double until = job->end_at < job->kill_at ? job->end_at : job->kill_at;
+        const int wait_ms = output_poll(&job->output) ? 0 : until < NEVER ? hx_deadline_ms(until) : -1;
+        if (poll(fds, (nfds_t)(OWN_POLLS + job->output.n + OUTLETS), wait_ms) < 0 && errno != EINTR)
             break;
         handle_store(job);
-        output_pass(&job->output, fds + 2);
-        if (output_is_unread() && !job->ending && job->old_pipe != SIG_IGN)
+        output_pass(&job->output);
+        if (job->output.unread && !job->ending && job->old_pipe != SIG_IGN)
             end_job(job, SIGTERM, 128 + SIGPIPE);
         handle_signals(job);
         handle_time(job);
     }
-    free(fds);
-    return 0;
 }
 
 static int run(struct job *job)
 {
-    if (raise_file_limit(job) < 0 || find_cores(job) < 0)
+    if (raise_file_limit(job) < 0 || (job->options->bind != BIND_NONE && cores_find(job->options, &job->cores) < 0))
         return EXIT_USAGE;
-    if (open_signals(job) < 0 || guard_start(job->options->ranks) < 0 || open_store(job) < 0) {
+    if (open_signals(job) < 0 || guard_start(job->pids, job->ranks) < 0 || open_store(job) < 0) {
         say("cannot set up the job's store: %m");
         return 1;
     }
+    environment_set(job);
     if (job->options->timeout > 0)
         job->end_at = hx_clock_awake() + job->options->timeout;
-    for (int i = 0; i < job->options->ranks && !job->ending; i++)
+    for (int i = 0; i < job->ranks && !job->ending; i++)
         if (start_rank(job, i) < 0) {
             say("cannot start rank %d: %m", i);
             end_job(job, SIGTERM, 1);
         }
-    if (watch_job(job) < 0) {
-        say("no memory");
-        return 1;
-    }
-    return job->status == 0 && output_is_lost() ? 1 : job->status;
+    watch_job(job);
+    return job->status == 0 && job->output.lost ? 1 : job->status;
 }
 
 int job_run(const struct options *options)
 {
-    struct job job = {.options = options, .signal_fd = -1};
+    struct job job = {.options = options, .ranks = (int)options->ranks, .signal_fd = -1, .kill_at = NEVER, .end_at = NEVER};
 
-    job.pids = calloc((size_t)options->ranks, sizeof *job.pids);
-    if (!job.pids || (options->prefix && output_open(&job.output, options->ranks))) {
-        say("no memory for %d ranks", options->ranks);
-        free(job.pids);
+    job.pids = calloc((size_t)job.ranks, sizeof *job.pids);
+    if (!job.pids || output_open(&job.output, options->prefix ? job.ranks : 0)) {
+        say("no memory for %d ranks", job.ranks);
         return 1;
     }
     const int status = run(&job);
     guard_stop();
     if (job.store)
         hx_store_close(job.store);
-    free(job.cores.sets);
+    free(job.cores.number_of);
     free(job.output.streams);
+    free(job.output.fds);
     free(job.pids);
     return status;
 }

@@ -14,30 +14,17 @@
 
 #define HEAD_BYTES 16 /* "[2147483647] " and a newline */
 
-static struct outlet {
+struct outlet {
+    int fd;
     size_t at, used_bytes;
     char bytes[(HEAD_BYTES + 1) * sizeof ((struct stream *)0)->line]; /* of a pipe that holds nothing but newlines */
-} outlets[OUTLETS]; /* of standard output and standard error */
-static int lost, unread;
+};
 
-int output_is_lost(void)
-{
-    return lost;
-}
+static struct outlet outlets[OUTLETS] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
 
-int output_is_unread(void)
+static size_t left_for(const struct outlet *outlet)
 {
-    return unread;
-}
-
-static struct outlet *outlet_of(int fd)
-{
-    return &outlets[fd == STDERR_FILENO];
-}
-
-static size_t left_for(int fd)
-{
-    return outlet_of(fd)->used_bytes - outlet_of(fd)->at;
+    return outlet->used_bytes - outlet->at;
 }
 
 /* Most of a pipe's atomic write that is whole lines: other processes may write there too. */
@@ -48,23 +35,22 @@ static size_t lines_of(const char *bytes, size_t count)
     return count <= PIPE_BUF ? count : newline ? (size_t)(newline + 1 - bytes) : PIPE_BUF;
 }
 
-/* Write what is kept for fd and it takes now. */
-static void flush(int fd)
+/* Write what is kept for it and it takes now. */
+static void flush(struct output *output, struct outlet *outlet)
 {
-    struct outlet *outlet = outlet_of(fd);
-    struct pollfd room = {.fd = fd, .events = POLLOUT}; /* a pipe that says so takes PIPE_BUF */
+    struct pollfd room = {.fd = outlet->fd, .events = POLLOUT}; /* a pipe that says so takes PIPE_BUF */
 
-    while (left_for(fd) > 0) {
+    while (left_for(outlet) > 0) {
         if (poll(&room, 1, 0) <= 0)
             return;
-        const ssize_t n = write(fd, outlet->bytes + outlet->at, lines_of(outlet->bytes + outlet->at, left_for(fd)));
+        const ssize_t n = write(outlet->fd, outlet->bytes + outlet->at, lines_of(outlet->bytes + outlet->at, left_for(outlet)));
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             return;
         if (n < 0) { /* the job goes on: what its ranks do matters more than what they say */
-            if (!lost && errno != EPIPE)
-                say("%s: %m; lines of the ranks are lost", fd == STDOUT_FILENO ? "standard output" : "standard error");
-            lost |= errno != EPIPE;
-            unread |= errno == EPIPE;
+            if (!output->lost && errno != EPIPE)
+                say("%s: %m; lines of the ranks are lost", outlet->fd == STDOUT_FILENO ? "standard output" : "standard error");
+            output->lost |= errno != EPIPE;
+            output->unread |= errno == EPIPE;
         }
         outlet->at = n < 0 ? outlet->used_bytes : outlet->at + (size_t)n;
     }
@@ -73,7 +59,7 @@ static void flush(int fd)
 
 static void pass_line(const struct stream *stream, const char *line, size_t bytes)
 {
-    struct outlet *outlet = outlet_of(stream->to_fd);
+    struct outlet *outlet = stream->to;
     char *to = outlet->bytes + outlet->used_bytes;
 
     to += snprintf(to, HEAD_BYTES, "[%d] ", stream->rank);
@@ -82,16 +68,7 @@ static void pass_line(const struct stream *stream, const char *line, size_t byte
     outlet->used_bytes = (size_t)(to + bytes + 1 - outlet->bytes);
 }
 
-static void stream_close(struct stream *stream)
-{
-    if (stream->used_bytes > 0)
-        pass_line(stream, stream->line, stream->used_bytes);
-    stream->used_bytes = 0;
-    close(stream->fd);
-    stream->fd = -1;
-}
-
-/* Where nothing is left at to_fd: read once and keep whole lines there; closes at the end. */
+/* Where nothing is left at its outlet: read once and keep whole lines there; closes at the end. */
 static void stream_pass(struct stream *stream)
 {
     char *start = stream->line, *end, *newline;
@@ -102,7 +79,10 @@ static void stream_pass(struct stream *stream)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
-        stream_close(stream);
+        if (stream->used_bytes > 0)
+            pass_line(stream, start, stream->used_bytes);
+        close(stream->fd);
+        stream->fd = -1;
         return;
     }
     stream->left_bytes -= stream->left_bytes >= 0 ? (long)n : 0;
@@ -121,12 +101,15 @@ static void stream_pass(struct stream *stream)
 
 int output_open(struct output *output, int ranks)
 {
-    *output = (struct output){.streams = calloc(2 * (size_t)ranks, sizeof *output->streams)};
-    if (!output->streams)
-        return 1;
-    output->n = 2 * ranks;
+    const size_t n = 2 * (size_t)ranks;
+
+    *output = (struct output){.streams = calloc(n + 1, sizeof *output->streams),
+                              .fds = calloc(OWN_POLLS + n + OUTLETS, sizeof *output->fds),
+                              .n = (int)n};
+    if (!output->streams || !output->fds)
+        return -1;
     for (int i = 0; i < output->n; i++)
-        output->streams[i] = (struct stream){.fd = -1, .rank = i / 2, .to_fd = STDOUT_FILENO + i % 2, .left_bytes = -1};
+        output->streams[i] = (struct stream){.fd = -1, .rank = i / 2, .to = &outlets[i % 2], .left_bytes = -1};
     return 0;
 }
 
@@ -136,35 +119,37 @@ static int is_over(const struct stream *stream)
     return stream->fd >= 0 && stream->left_bytes == 0;
 }
 
-int output_poll(const struct output *output, struct pollfd *fds)
+int output_poll(struct output *output)
 {
+    struct pollfd *fds = output->fds + OWN_POLLS;
     int at_once = 0;
 
     for (int i = 0; i < output->n; i++) {
         const struct stream *stream = &output->streams[i];
-        const int waits = left_for(stream->to_fd) > 0;
+        const int waits = left_for(stream->to) > 0;
 
         fds[i] = (struct pollfd){.fd = waits ? -1 : stream->fd, .events = POLLIN};
         at_once |= !waits && is_over(stream);
     }
     for (int i = 0; i < OUTLETS; i++)
-        fds[output->n + i] = (struct pollfd){.fd = left_for(STDOUT_FILENO + i) > 0 ? STDOUT_FILENO + i : -1, .events = POLLOUT};
+        fds[output->n + i] = (struct pollfd){.fd = left_for(&outlets[i]) > 0 ? outlets[i].fd : -1, .events = POLLOUT};
     return at_once;
 }
 
 /* Streams are read by turns, each where its outlet has taken all before it: or the first would be heard alone. */
-void output_pass(struct output *output, const struct pollfd *fds)
+void output_pass(struct output *output)
 {
     for (int i = 0; i < OUTLETS; i++)
-        flush(STDOUT_FILENO + i);
+        flush(output, &outlets[i]);
     for (int k = 0, first = output->next; k < output->n; k++) {
         const int i = (first + k) % output->n;
         struct stream *stream = &output->streams[i];
+        struct outlet *outlet = stream->to;
 
-        if ((!fds[i].revents && !is_over(stream)) || left_for(stream->to_fd) > 0)
+        if ((!output->fds[OWN_POLLS + i].revents && !is_over(stream)) || left_for(outlet) > 0)
             continue;
         stream_pass(stream);
-        flush(stream->to_fd);
+        flush(output, outlet);
         output->next = i + 1;
     }
 }
@@ -183,7 +168,7 @@ void output_end(struct output *output)
 
 int output_goes_on(const struct output *output)
 {
-    int more = left_for(STDOUT_FILENO) + left_for(STDERR_FILENO) > 0;
+    int more = left_for(&outlets[0]) + left_for(&outlets[1]) > 0;
 
     for (int i = 0; i < output->n; i++)
         more |= output->streams[i].fd >= 0;
