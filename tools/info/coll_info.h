@@ -20,8 +20,8 @@ struct info_options {
 void info_options_parse(struct info_options *options, int argc, char **argv);
 int info_options_answer(const struct info_options *options); /* --help, --version; the exit status */
 
-/* Print the registered algorithms, each with what its plans do on so many ranks; as text, collective by collective as they are ready:
- * many ranks take a while. 0, or -1 after an error, which has been told. */
+/* Print the registered algorithms, each with what its plans do on so many ranks. As text, collective by collective as they are
+ * ready: many ranks take a while. 0, or -1 after an error, which has been told. */
 int info_algorithms(const struct info_options *options);
 
 /* What the tuning tables FILE[:FILE]... hold. NULL when one cannot be read, which has been told. */
@@ -34,28 +34,22 @@ int info_table_has(const struct hx_comm *comm, const char *setting);
 /* Versions, machine, network, settings, counters; and the job, where it has several ranks: then every rank must call it. */
 struct json_object *info_all(struct hx_comm *world);
 
-/* Add members to an object: "name=%d other=%s". %s is a text (NULL: null), %g a number, %d, %zu, %lu and %lld are whole ones, and %p is a
- * JSON value, which the object takes. */
-void info_add(struct json_object *object, const char *format, ...) __attribute__((format(printf, 2, 3)));
-struct json_object *info_new(const char *format, ...) __attribute__((format(printf, 1, 2))); /* an object with these */
+/* Add members to an object, which it returns: "name=%d other=%s". %s is a text (NULL: null), %g a number, %d, %zu and %lu are whole
+ * ones, and %p is a JSON value, which the object takes. */
+struct json_object *info_add(struct json_object *object, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define info_new(...) info_add(json_object_new_object(), __VA_ARGS__)
 
-
-/* A member of an object; none where there is no object, which gives "" and 0. */
-static inline struct json_object *info_member(struct json_object *object, const char *key)
-{
-    return json_object_object_get(object, key);
-}
-
+/* A member of an object; "" or 0: there is none, or no object. */
 static inline const char *info_text(struct json_object *object, const char *key)
 {
-    const char *text = json_object_get_string(info_member(object, key));
+    const char *text = json_object_get_string(json_object_object_get(object, key));
 
     return text ? text : "";
 }
 
 static inline double info_number(struct json_object *object, const char *key)
 {
-    return json_object_get_double(info_member(object, key));
+    return json_object_get_double(json_object_object_get(object, key));
 }
 
 /* An object as text: its members; objects in it under headings, lists of objects as tables. */

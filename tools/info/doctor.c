@@ -2,31 +2,51 @@
 /* coll_info --doctor: what a rank tells, and the meeting of all. See doctor.h. */
 #include "tools/info/doctor.h"
 #include "runtime/base/clock.h"
-#include "runtime/bootstrap/bootstrap.h"
+#include "runtime/bootstrap/root.h"
+#include <errno.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#define CONNECT_SECONDS 3
 #define MEET_SECONDS 60.0 /* for the others, or HX_TIMEOUT where that is less */
 #define ALL_SECONDS 240   /* of everything: then this process ends, whatever holds it */
 
 static struct doctor_exam *exam; /* of this rank, where its children can write it */
 
+/* At any address of this host; the kernel takes connections. Returns the port, where IPv4 and IPv6 have it; 0: there is none. */
+static int host_listen(void)
+{
+    struct sockaddr_in6 any6 = {.sin6_family = AF_INET6}, bound;
+    struct sockaddr_in any4 = {.sin_family = AF_INET};
+    struct addrinfo ipv4 = {.ai_addr = (struct sockaddr *)&any4, .ai_addrlen = sizeof(any4)}; /* of a host without IPv6 */
+    struct addrinfo both = {.ai_addr = (struct sockaddr *)&any6, .ai_addrlen = sizeof(any6), .ai_next = &ipv4};
+    const struct hx_root root = {.addresses = &both};
+    socklen_t length = sizeof(bound);
+    const int fd = hx_root_listen(&root, 1);
+
+    return fd >= 0 && getsockname(fd, (struct sockaddr *)&bound, &length) == 0 ? ntohs(bound.sin6_port) : 0;
+}
+
 static struct json_object *exam_tell(void)
 {
     const struct hx_place *place = &exam->place;
     struct json_object *cpus = json_object_new_array();
+    struct rlimit files = {0};
 
+    getrlimit(RLIMIT_NOFILE, &files); /* start-up raises the soft limit to the hard one */
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         json_object_array_add(cpus, json_object_new_int64((int64_t)place->bound_mask[i]));
     return info_new("version=%s host=%s cpus=%p allowed_cpus=%d bound_cpus=%d core=%d quota_cpus=%g memory_bytes=%zu files=%d "
                     "single_copy=%d provider=%s address=%s port=%d env=%p findings=%p",
                     hx_version(), place->hostname, cpus, place->allowed_cpus, place->bound_cpus, place->core, place->quota_cpus,
-                    place->memory_limit_bytes, exam->files > INT32_MAX ? INT32_MAX : (int)exam->files, exam->single_copy, exam->provider,
-                    exam->address, doctor_listen(), doctor_env(), doctor_findings(exam));
+                    place->memory_limit_bytes, files.rlim_max > INT32_MAX ? INT32_MAX : (int)files.rlim_max, exam->single_copy,
+                    exam->provider, exam->address, host_listen(), doctor_env(), doctor_findings(exam));
 }
 
 static hx_status_t put(struct hx_boot *boot, const char *name, int rank, struct json_object *o)
@@ -51,6 +71,45 @@ static struct json_object *get(struct hx_boot *boot, const char *name, int rank)
         o = json_tokener_parse(text);
     free(text);
     return o;
+}
+
+/* ---- between hosts: is there a way through for a TCP connection? */
+
+/* 0, or an errno. */
+static int way_try(const char *address, const char *port)
+{
+    const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+    const struct timeval limit = {.tv_sec = CONNECT_SECONDS};
+    struct addrinfo *list;
+    int error = 0;
+
+    if (getaddrinfo(address, port, &hints, &list) != 0)
+        return EADDRNOTAVAIL;
+    const int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* of connect too */
+    if (fd < 0 || connect(fd, list->ai_addr, list->ai_addrlen) < 0)
+        error = errno == EINPROGRESS ? ETIMEDOUT : errno;
+    if (fd >= 0)
+        close(fd);
+    freeaddrinfo(list);
+    return error;
+}
+
+/* As number me of the picked ranks. Of many hosts each asks those 1, 2, 4, ... after it: every host is asked, from many sides. */
+static struct json_object *hosts_reach(struct json_object *peers, int me)
+{
+    struct json_object *own = json_object_array_get_idx(peers, (size_t)me), *lost = json_object_new_array();
+    const int n = (int)json_object_array_length(peers);
+    int asked = 0;
+
+    for (int step = 1; step < n; step = n <= 8 ? step + 1 : 2 * step, asked++) {
+        struct json_object *peer = json_object_array_get_idx(peers, (size_t)((me + step) % n));
+        const char *address = info_text(peer, "address");
+        const int error = way_try(address, info_text(peer, "port"));
+        if (error)
+            json_object_array_add(lost, info_new("host=%s address=%s error=%s", info_text(peer, "host"), address, strerror(error)));
+    }
+    return info_new("rank=%d host=%s asked=%d lost=%p", (int)info_number(own, "rank"), info_text(own, "host"), asked, lost);
 }
 
 /* ---- the meeting */
@@ -104,7 +163,7 @@ static hx_status_t job_meet(struct doctor_job *job, struct json_object *own)
             picked = get(job->boot, "hosts", 0);
         for (int h = 0; picked && h < (int)json_object_array_length(picked); h++)
             if (rank_of(picked, h) == job->rank) {
-                struct json_object *reached = doctor_reach(picked, h);
+                struct json_object *reached = hosts_reach(picked, h);
                 info_add(reached, "entered_ns=%lu left_ns=%lu", entered, left);
                 put(job->boot, "reach", job->rank, reached);
                 json_object_put(reached);
@@ -159,7 +218,6 @@ static void late(int sig)
 int doctor_run(const struct info_options *options)
 {
     struct doctor_job job = {.size = 1, .report = json_object_new_array(), .reached = json_object_new_array()};
-    struct rlimit files = {0};
     int status = 0;
 
     exam = mmap(NULL, sizeof(*exam), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -170,8 +228,6 @@ int doctor_run(const struct info_options *options)
     signal(SIGCHLD, SIG_DFL); /* ignored by a parent, it would take the checks' exit statuses away */
     signal(SIGALRM, late);
     alarm(ALL_SECONDS);
-    getrlimit(RLIMIT_NOFILE, &files);
-    exam->files = files.rlim_max;
     doctor_examine(exam);
     exam->under_way = "meeting the other ranks";
     hx_fail_hold(); /* what is wrong is a finding: the library would say it twice */
@@ -188,10 +244,8 @@ int doctor_run(const struct info_options *options)
             job.size = 1;
             json_object_put(hosts_pick(&job));
         }
-        if (job.rank == 0) {
-            doctor_report(&job);
-            status = doctor_print(&job, options->json) > 0;
-        }
+        if (job.rank == 0)
+            status = doctor_report(&job, options->json) > 0;
         if (fflush(stdout) || ferror(stdout)) {
             perror("coll_info: standard output");
             status = 1;

@@ -21,7 +21,6 @@
 #define DOCTOR_CHECKS_MAX 32
 #define DOCTOR_TEXT_BYTES 640
 #define DOCTOR_ADDRESS_BYTES 64
-#define DOCTOR_PIDS_REMEDY "docker run --pids-limit; systemd TasksMax="
 
 enum doctor_grade { DOCTOR_OK, DOCTOR_WARN, DOCTOR_FAIL };
 
@@ -33,11 +32,10 @@ struct doctor_finding {
 
 /* What one rank finds, and what its checks learn beside that, for each other and for those of the job. */
 struct doctor_exam {
-    int placed; /* place is valid */
-    struct hx_place place;
-    uint64_t files;                     /* hard limit on open files: start-up raises the soft one */
+    struct hx_place place;              /* zeros but for the hostname: hwloc cannot tell */
     int single_copy;                    /* another process's memory can be read */
     int efa_devices;                    /* in PCI */
+    int is_tcp, pins;                   /* the network in use is TCP; needs locked memory */
     char provider[64];                  /* chosen; "": none */
     char address[DOCTOR_ADDRESS_BYTES]; /* numeric, of that provider's interface or of the first real one; "": none */
     const char *under_way;              /* for people */
@@ -52,7 +50,8 @@ struct doctor_job {
     struct json_object **told;        /* by rank; NULL: nothing */
     int *host_of;                     /* by rank: its host, counted in order of the lowest rank */
     int *list;                        /* room for the ranks that a check tells of */
-    struct json_object *reached;      /* by host: what its picked rank found of the others, see doctor_reach; NULL: not tried */
+    struct json_object *reached;      /* by host: {"rank", "host", "asked": how many, "lost": [{"host", "address",
+                                       * "error"}...], "entered_ns" and "left_ns": the fence}; NULL: not tried */
     const struct doctor_check *check; /* under way */
     struct json_object *report;       /* rows of {check, grade, ranks, hosts, found, meaning, remedy} */
 };
@@ -88,8 +87,7 @@ int doctor_own_rank(void); /* this process's, by its launcher's variables; 0: th
 
 void doctor_examine(struct doctor_exam *exam);
 struct json_object *doctor_findings(const struct doctor_exam *exam); /* by check: {grade, text, remedy} */
-void doctor_report(struct doctor_job *job);                          /* all checks, with what the ranks' found, to the report */
-int doctor_print(const struct doctor_job *job, int json);            /* returns the number of fails */
+int doctor_report(struct doctor_job *job, int json);                 /* print what all found; returns the number of fails */
 
 /* Note what the check under way has found. The worst grade wins; what is as bad is told too. remedy: NULL for the check's. */
 void doctor_find(struct doctor_exam *exam, enum doctor_grade grade, const char *remedy, const char *format, ...)
@@ -98,24 +96,16 @@ void doctor_find(struct doctor_exam *exam, enum doctor_grade grade, const char *
 void doctor_tell(struct doctor_job *job, enum doctor_grade grade, const int *ranks, int n, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Run attempt(ctx) in a child process. Returns its result (0 to 250), DOCTOR_KILLED + the signal that ended it, which is SIGALRM
- * after so many seconds, or DOCTOR_UNTRIED, with errno, where there can be no child. */
-enum { DOCTOR_KILLED = 1000, DOCTOR_UNTRIED = 2000 };
-int doctor_try(int (*attempt)(void *), void *ctx, unsigned seconds);
-void doctor_find_untried(struct doctor_exam *exam); /* by errno */
+/* Run attempt(ctx) in a child process. Returns its result (0 to 250), or DOCTOR_KILLED + the signal that ended it, which is SIGALRM
+ * after so many seconds. -1: there can be no child; that has been noted. */
+enum { DOCTOR_KILLED = 1000 };
+int doctor_try(struct doctor_exam *exam, int (*attempt)(void *), void *ctx, unsigned seconds);
 
 /* First line of dir/file, without the newline; "" if it cannot be read. */
 void doctor_read_line(const char *dir, const char *file, char *line, int capacity_bytes);
 
 /* The number behind "Key:" in /proc/self/status; 0 if there is none. doctor_machine.c. */
 unsigned long long doctor_status(const char *key, int base);
-
-/* ---- doctor_hosts.c: can the hosts reach each other? */
-
-int doctor_listen(void); /* at any address of this host. Returns the port, 0 if there is none */
-/* Try each of the peers, [{"rank", "host", "address", "port"}...], as number me of them. Returns {"rank": its own, "host", "asked": how
- * many, "lost": [{"host", "address", "error"}...]}. */
-struct json_object *doctor_reach(struct json_object *peers, int me);
 
 /* ---- doctor_env.c: this process's settings that a job's ranks should have alike, as an object */
 struct json_object *doctor_env(void);

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #define CHECK_SECONDS 10 /* of one check */
+#define NAME_WIDTH 12    /* of the longest name */
+#define PIDS_REMEDY "docker run --pids-limit; systemd TasksMax="
 
 static const struct doctor_check checks[] = {
     {"launcher", "the ranks of a job must meet to start, here within 60 s or HX_TIMEOUT; the findings are of one rank",
@@ -30,8 +32,8 @@ static const struct doctor_check checks[] = {
      "echo '* - memlock unlimited' > /etc/security/limits.d/hierax.conf, and log in again; Slurm: "
      "PropagateResourceLimitsExcept=MEMLOCK and LimitMEMLOCK=infinity for slurmd; in a container: --ulimit memlock=-1",
      NULL, .rank = doctor_memlock},
-    {"huge pages", "locked memory, huge pages and fork together need help of kernel or library", "env | grep -E 'FI_EFA|RDMAV'", NULL,
-     .rank = doctor_huge_pages},
+    {"huge pages", "locked memory, huge pages and fork together need help of kernel or library", "env | grep -E 'FI_EFA|RDMAV'",
+     NULL, .rank = doctor_huge_pages},
     {"memfd", "ranks of a node share one sealed memfd segment: without it no job starts",
      "in a container: --security-opt seccomp=unconfined; or a kernel with CONFIG_MEMFD_CREATE",
      "a segment can be made, mapped and sealed, and ranks can meet", .rank = doctor_memfd},
@@ -44,7 +46,7 @@ static const struct doctor_check checks[] = {
     {"cpu quota",
      "a control group that has used its quota up stands still for the rest of the period: calls take up to 100 ms longer",
      "fewer ranks; or raise the limit: docker run --cpus, Kubernetes limits.cpu", NULL, .rank = doctor_quota},
-    {"pids", "a rank or thread beyond the limit cannot be made: start-up fails, or fork in the program", DOCTOR_PIDS_REMEDY,
+    {"pids", "a rank or thread beyond the limit cannot be made: start-up fails, or fork in the program", PIDS_REMEDY,
      "no limit of a control group", .rank = doctor_pids},
     {"clock", "time-outs, waiting and measurements look at the clock all the time",
      "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource", NULL, .rank = doctor_clock},
@@ -56,8 +58,8 @@ static const struct doctor_check checks[] = {
      "fewer ranks per node: srun --ntasks-per-node, or coll_run -n; or more cores: srun --cpus-per-task, docker run --cpus",
      "every rank has a usable core", .host = doctor_cores},
     {"pinning", "ranks that are not bound move from core to core; two on one core halve each other",
-     "srun --cpu-bind=cores; mpirun --bind-to core; coll_run --bind core", "no two ranks are bound to one core while others are free",
-     .host = doctor_pinning},
+     "srun --cpu-bind=cores; mpirun --bind-to core; coll_run --bind core",
+     "no two ranks are bound to one core while others are free", .host = doctor_pinning},
     {"memory", "the kernel ends a rank when memory is over; an endpoint alone may take 100 MiB",
      "srun --mem, docker run --memory; or fewer ranks per node", "machine and control group have at least 128 MiB for each rank",
      .host = doctor_memory},
@@ -109,7 +111,7 @@ void doctor_read_line(const char *dir, const char *file, char *line, int capacit
         line[0] = 0;
 }
 
-int doctor_try(int (*attempt)(void *), void *ctx, unsigned seconds)
+int doctor_try(struct doctor_exam *exam, int (*attempt)(void *), void *ctx, unsigned seconds)
 {
     const pid_t child = fork();
     int status = 0;
@@ -119,14 +121,11 @@ int doctor_try(int (*attempt)(void *), void *ctx, unsigned seconds)
         alarm(seconds);
         _exit(attempt(ctx));
     }
-    if (child < 0 || waitpid(child, &status, 0) < 0)
-        return DOCTOR_UNTRIED;
+    if (child < 0 || waitpid(child, &status, 0) < 0) {
+        doctor_find(exam, DOCTOR_FAIL, PIDS_REMEDY, "the check cannot be tried: fork: %s", strerror(errno));
+        return -1;
+    }
     return WIFEXITED(status) ? WEXITSTATUS(status) : DOCTOR_KILLED + WTERMSIG(status);
-}
-
-void doctor_find_untried(struct doctor_exam *exam)
-{
-    doctor_find(exam, DOCTOR_FAIL, DOCTOR_PIDS_REMEDY, "the check cannot be tried: fork: %s", strerror(errno));
 }
 
 /* In a child: what is wrong is a finding, and the library's own word for it would be said twice. */
@@ -142,33 +141,13 @@ static int check_run(void *ctx)
     return 0;
 }
 
-/* hwloc asks drivers too: it may hang or crash as they do. */
-static int place_find(void *ctx)
-{
-    struct doctor_exam *exam = ctx;
-    char error[HX_TOPO_ERROR_BYTES];
-    struct hx_topo *topo;
-
-    if (hx_topo_open(NULL, NULL, &topo, error) < 0)
-        return 1;
-    hx_topo_place(topo, &exam->place);
-    exam->placed = 1;
-    return 0;
-}
-
 void doctor_examine(struct doctor_exam *exam)
 {
-    exam->under_way = "the place of this process";
-    if (doctor_try(place_find, exam, CHECK_SECONDS) != 0)
-        exam->placed = 0;
-    if (!exam->place.hostname[0])
-        gethostname(exam->place.hostname, sizeof(exam->place.hostname));
+    gethostname(exam->place.hostname, sizeof(exam->place.hostname));
     for (exam->check = 0; exam->check < CHECKS; exam->check++) {
         exam->under_way = checks[exam->check].name;
-        const int result = checks[exam->check].rank ? doctor_try(check_run, exam, CHECK_SECONDS) : 0;
-        if (result == DOCTOR_UNTRIED)
-            doctor_find_untried(exam);
-        else if (result == DOCTOR_KILLED + SIGALRM)
+        const int result = checks[exam->check].rank ? doctor_try(exam, check_run, exam, CHECK_SECONDS) : 0;
+        if (result == DOCTOR_KILLED + SIGALRM)
             doctor_find(exam, DOCTOR_FAIL, NULL, "the check has not ended within %d s", CHECK_SECONDS);
         else if (result >= DOCTOR_KILLED)
             doctor_find(exam, DOCTOR_FAIL, NULL, "the check's process was ended by: %s", strsignal(result - DOCTOR_KILLED));
@@ -208,18 +187,21 @@ static char *ranks_format(const int *ranks, int n)
     return text;
 }
 
-static void row_add(const struct doctor_job *job, enum doctor_grade grade, const int *ranks, int n, const char *text, const char *remedy)
+static void row_add(const struct doctor_job *job, enum doctor_grade grade, const int *ranks, int n, const char *text,
+                    const char *remedy)
 {
     struct json_object *hosts = json_object_new_array();
     char *list = ranks ? ranks_format(ranks, n) : NULL, *seen = calloc((size_t)job->hosts + 1, 1);
 
     for (int i = 0; ranks && seen && i < n; i++) {
-        if (!seen[job->host_of[ranks[i]]]++)
+        const int host = job->host_of[ranks[i]];
+        if (!seen[host])
             json_object_array_add(hosts, json_object_new_string(info_text(job->told[ranks[i]], "host")));
+        seen[host] = 1;
     }
-    json_object_array_add(job->report, info_new("check=%s grade=%s ranks=%s hosts=%p found=%s meaning=%s remedy=%s", job->check->name,
-                                                grades[grade], list ? list : "all", hosts, text, job->check->meaning,
-                                                grade == DOCTOR_OK ? NULL : remedy));
+    json_object_array_add(job->report, info_new("check=%s grade=%s ranks=%s hosts=%p found=%s meaning=%s remedy=%s",
+                                                job->check->name, grades[grade], list ? list : "all", hosts, text,
+                                                job->check->meaning, grade == DOCTOR_OK ? NULL : remedy));
     free(list);
     free(seen);
 }
@@ -241,11 +223,11 @@ static void ranks_report(struct doctor_job *job)
     const char *name = job->check->name;
 
     for (int first = 0; first < job->size; first++) {
-        struct json_object *f = json_object_get(info_member(info_member(job->told[first], "findings"), name));
+        struct json_object *f = json_object_get(json_object_object_get(json_object_object_get(job->told[first], "findings"), name));
         int n = 0;
         for (int rank = first; f && rank < job->size; rank++) {
-            struct json_object *theirs = info_member(job->told[rank], "findings");
-            if (!json_object_equal(info_member(theirs, name), f))
+            struct json_object *theirs = json_object_object_get(job->told[rank], "findings");
+            if (!json_object_equal(json_object_object_get(theirs, name), f))
                 continue;
             job->list[n++] = rank;
             json_object_object_del(theirs, name);
@@ -272,7 +254,7 @@ static void hosts_report(struct doctor_job *job)
             host.ranks[host.n++] = rank;
             host.quota = info_number(told, "quota_cpus");
             for (size_t i = 0; i < HX_PLACE_MASK_WORDS; i++)
-                cpus[i] |= (uint64_t)json_object_get_int64(json_object_array_get_idx(info_member(told, "cpus"), i));
+                cpus[i] |= (uint64_t)json_object_get_int64(json_object_array_get_idx(json_object_object_get(told, "cpus"), i));
         }
         for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
             host.ncpus += __builtin_popcountll(cpus[i]);
@@ -281,7 +263,53 @@ static void hosts_report(struct doctor_job *job)
     }
 }
 
-void doctor_report(struct doctor_job *job)
+/* ---- printing */
+
+static void row_print(struct json_object *row)
+{
+    const char *grade = info_text(row, "grade"), *ranks = info_text(row, "ranks");
+    struct json_object *hosts = json_object_object_get(row, "hosts");
+    const size_t n = json_object_array_length(hosts);
+
+    printf("%-4s  %-*s  %s", grade, NAME_WIDTH, info_text(row, "check"), info_text(row, "found"));
+    if (strcmp(ranks, "all")) {
+        printf(" (rank%s %s on ", strpbrk(ranks, "-,") ? "s" : "", ranks);
+        for (size_t i = 0; n <= 4 && i < n; i++)
+            printf("%s%s", i ? "," : "", json_object_get_string(json_object_array_get_idx(hosts, i)));
+        if (n > 4)
+            printf("%zu hosts", n);
+        printf(")");
+    }
+    printf("\n");
+    if (strcmp(grade, grades[DOCTOR_OK]))
+        printf("      %-*s    means: %s\n      %-*s    mend:  %s\n", NAME_WIDTH, "", info_text(row, "meaning"), NAME_WIDTH, "",
+               info_text(row, "remedy"));
+}
+
+static int report_print(const struct doctor_job *job, int json)
+{
+    int count[3] = {0};
+
+    for (size_t i = 0; i < json_object_array_length(job->report); i++) {
+        struct json_object *row = json_object_array_get_idx(job->report, i);
+        for (int grade = 0; grade < 3; grade++)
+            count[grade] += !strcmp(info_text(row, "grade"), grades[grade]);
+        if (!json)
+            row_print(row);
+    }
+    if (!json) {
+        printf("%d ok, %d warn, %d fail; %d rank%s on %d host%s\n", count[0], count[1], count[2], job->size,
+               job->size > 1 ? "s" : "", job->hosts, job->hosts > 1 ? "s" : "");
+    } else {
+        struct json_object *all = info_new("ranks=%d hosts=%d ok=%d warn=%d fail=%d checks=%p", job->size, job->hosts, count[0],
+                                           count[1], count[2], json_object_get(job->report));
+        json_print(stdout, all);
+        json_object_put(all);
+    }
+    return count[DOCTOR_FAIL];
+}
+
+int doctor_report(struct doctor_job *job, int json)
 {
     for (job->check = checks; job->check < checks + CHECKS; job->check++) {
         const size_t before = json_object_array_length(job->report);
@@ -295,53 +323,5 @@ void doctor_report(struct doctor_job *job)
         if (!job->check->rank && job->check->fine && json_object_array_length(job->report) == before)
             doctor_tell(job, DOCTOR_OK, NULL, 0, "%s", job->check->fine);
     }
-}
-
-/* ---- printing */
-
-static void row_print(struct json_object *row, int width)
-{
-    const char *grade = info_text(row, "grade"), *ranks = info_text(row, "ranks");
-    struct json_object *hosts = info_member(row, "hosts");
-    const size_t n = json_object_array_length(hosts);
-
-    printf("%-4s  %-*s  %s", grade, width, info_text(row, "check"), info_text(row, "found"));
-    if (strcmp(ranks, "all")) {
-        printf(" (rank%s %s on ", strpbrk(ranks, "-,") ? "s" : "", ranks);
-        for (size_t i = 0; n <= 4 && i < n; i++)
-            printf("%s%s", i ? "," : "", json_object_get_string(json_object_array_get_idx(hosts, i)));
-        if (n > 4)
-            printf("%zu hosts", n);
-        printf(")");
-    }
-    printf("\n");
-    if (strcmp(grade, grades[DOCTOR_OK]))
-        printf("      %-*s    means: %s\n      %-*s    mend:  %s\n", width, "", info_text(row, "meaning"), width, "",
-               info_text(row, "remedy"));
-}
-
-int doctor_print(const struct doctor_job *job, int json)
-{
-    int count[3] = {0}, width = 0;
-    const size_t n = json_object_array_length(job->report);
-
-    for (size_t i = 0; i < n; i++) {
-        struct json_object *row = json_object_array_get_idx(job->report, i);
-        const int length = (int)strlen(info_text(row, "check"));
-        for (int grade = 0; grade < 3; grade++)
-            count[grade] += !strcmp(info_text(row, "grade"), grades[grade]);
-        width = length > width ? length : width;
-    }
-    if (json) {
-        struct json_object *all = info_new("ranks=%d hosts=%d ok=%d warn=%d fail=%d checks=%p", job->size, job->hosts, count[DOCTOR_OK],
-                                           count[DOCTOR_WARN], count[DOCTOR_FAIL], json_object_get(job->report));
-        json_print(stdout, all);
-        json_object_put(all);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            row_print(json_object_array_get_idx(job->report, i), width);
-        printf("%d ok, %d warn, %d fail; %d rank%s on %d host%s\n", count[0], count[1], count[2], job->size, job->size > 1 ? "s" : "",
-               job->hosts, job->hosts > 1 ? "s" : "");
-    }
-    return count[DOCTOR_FAIL];
+    return report_print(job, json);
 }

@@ -39,16 +39,6 @@ struct json_object *doctor_env(void)
     return o;
 }
 
-/* Can this rank write its file? That of an earlier job may be there, another user's perhaps. */
-static void trace_try(const char *trace, struct doctor_exam *exam)
-{
-    char *path = trace && *trace ? hx_trace_path(trace, doctor_own_rank()) : NULL;
-
-    if (path && (access(path, F_OK) == 0 ? access(path, W_OK) : access(dirname(path), W_OK | X_OK)) != 0)
-        doctor_find(exam, DOCTOR_FAIL, NULL, "HX_TRACE=%s: cannot write this rank's file: %s", trace, strerror(errno));
-    free(path);
-}
-
 void doctor_settings(struct doctor_exam *exam)
 {
     char error[OPTION_TEXT_BYTES], name[128];
@@ -56,7 +46,11 @@ void doctor_settings(struct doctor_exam *exam)
 
     if (hx_env_load(&env, NULL) != HX_SUCCESS)
         doctor_find(exam, DOCTOR_FAIL, NULL, "%s", hx_last_detail());
-    trace_try(env.trace, exam);
+    /* can this rank write its file? That of an earlier job may be there, another user's perhaps */
+    char *path = env.trace && *env.trace ? hx_trace_path(env.trace, doctor_own_rank()) : NULL;
+    if (path && (access(path, F_OK) == 0 ? access(path, W_OK) : access(dirname(path), W_OK | X_OK)) != 0)
+        doctor_find(exam, DOCTOR_FAIL, NULL, "HX_TRACE=%s: cannot write this rank's file: %s", env.trace, strerror(errno));
+    free(path);
     hx_env_release(&env);
     for (char **entry = environ; entry && *entry; entry++)
         if (!strncmp(*entry, "HX_", 3) && !row_find(*entry, name, error)) {

@@ -54,7 +54,8 @@ void doctor_pinning(struct doctor_job *job, const struct doctor_host *host)
             const int64_t core = fact(job, host->ranks[i], "core");
             if (core < 0 || core != fact(job, host->ranks[k], "core"))
                 continue;
-            doctor_tell(job, DOCTOR_WARN, (int[]){host->ranks[i], host->ranks[k]}, 2, "bound to the same core, while others are free");
+            doctor_tell(job, DOCTOR_WARN, (int[]){host->ranks[i], host->ranks[k]}, 2,
+                        "bound to the same core, while others are free");
             return;
         }
 }
@@ -65,8 +66,8 @@ void doctor_memory(struct doctor_job *job, const struct doctor_host *host)
 
     if (bytes > 0 && bytes / host->n < RANK_BYTES)
         doctor_tell(job, DOCTOR_WARN, host->ranks, host->n,
-                    "%lld MiB for %d ranks (machine or control group), less than %lld MiB for each", (long long)(bytes >> 20), host->n,
-                    (long long)(RANK_BYTES >> 20));
+                    "%lld MiB for %d ranks (machine or control group), less than %lld MiB for each", (long long)(bytes >> 20),
+                    host->n, (long long)(RANK_BYTES >> 20));
 }
 
 void doctor_files(struct doctor_job *job, const struct doctor_host *host)
@@ -76,23 +77,23 @@ void doctor_files(struct doctor_job *job, const struct doctor_host *host)
 
     if (limit < needed)
         doctor_tell(job, limit < 2 * host->n ? DOCTOR_FAIL : DOCTOR_WARN, host->ranks, host->n,
-                    "%lld open files are allowed at most, and while %d ranks meet one of them needs some %d", (long long)limit, host->n,
-                    needed);
+                    "%lld open files are allowed at most, and while %d ranks meet one of them needs some %d", (long long)limit,
+                    host->n, needed);
 }
 
 /* ---- differences ---- */
 
 static const char *env_of(const struct doctor_job *job, int rank, const char *name)
 {
-    return json_object_get_string(info_member(info_member(job->told[rank], "env"), name));
+    const char *value = json_object_get_string(json_object_object_get(json_object_object_get(job->told[rank], "env"), name));
+
+    return value ? value : "unset";
 }
 
 /* Has the rank rank 0's value? */
 static int is_alike(const struct doctor_job *job, int rank, const char *name)
 {
-    const char *first = env_of(job, 0, name), *value = env_of(job, rank, name);
-
-    return value == first || (value && first && !strcmp(value, first));
+    return !strcmp(env_of(job, rank, name), env_of(job, 0, name));
 }
 
 /* Tell the first rank whose value is not rank 0's, and how many there are. */
@@ -103,11 +104,10 @@ static int variable_compare(struct doctor_job *job, const char *name)
     for (int rank = 1; rank < job->size; rank++)
         if (job->told[rank] && !is_alike(job, rank, name))
             job->list[n++] = rank;
-    if (!n)
-        return 0;
-    const char *first = env_of(job, 0, name), *other = env_of(job, job->list[0], name);
-    doctor_tell(job, DOCTOR_WARN, job->list, n, "%s is %s here, but %s on rank 0", name, other ? other : "unset", first ? first : "unset");
-    return 1;
+    if (n > 0)
+        doctor_tell(job, DOCTOR_WARN, job->list, n, "%s is %s here, but %s on rank 0", name, env_of(job, job->list[0], name),
+                    env_of(job, 0, name));
+    return n > 0;
 }
 
 void doctor_environment(struct doctor_job *job)
@@ -116,7 +116,7 @@ void doctor_environment(struct doctor_job *job)
     int differ = 0;
 
     for (int rank = 0; rank < job->size; rank++) {
-        struct json_object *env = info_member(job->told[rank], "env");
+        struct json_object *env = json_object_object_get(job->told[rank], "env");
         for (struct lh_entry *entry = env ? json_object_get_object(env)->head : NULL; entry; entry = entry->next)
             json_object_object_add(names, lh_entry_k(entry), NULL);
     }
@@ -162,7 +162,8 @@ void doctor_firewall(struct doctor_job *job)
     if (!is_reached(job, "tried"))
         return;
     for (int h = 0; h < job->hosts; h++) {
-        struct json_object *found = json_object_array_get_idx(job->reached, (size_t)h), *lost = info_member(found, "lost");
+        struct json_object *found = json_object_array_get_idx(job->reached, (size_t)h);
+        struct json_object *lost = json_object_object_get(found, "lost");
         const int rank = (int)info_number(found, "rank");
         asked += (int)info_number(found, "asked");
         for (size_t i = 0; lost && i < json_object_array_length(lost) && told < NAMES_MAX; i++, told++) {
@@ -175,24 +176,18 @@ void doctor_firewall(struct doctor_job *job)
         doctor_tell(job, DOCTOR_OK, NULL, 0, "%d TCP connections between %d hosts", asked, job->hosts);
 }
 
-/* Seconds from when rank 0 entered the fence, by its clock, to when another one entered or left it, by that one's. */
-static double fence_s(const struct doctor_job *job, int h, const char *when, const char *since)
-{
-    struct json_object *first = json_object_array_get_idx(job->reached, 0), *other = json_object_array_get_idx(job->reached, (size_t)h);
-
-    return 1e-9 * (double)(json_object_get_int64(info_member(other, when)) - json_object_get_int64(info_member(first, since)));
-}
-
-/* Both ranks were in the fence at one time: so a host's clock is ahead of rank 0's by least to most. */
+/* Rank 0 and another one were in the fence at one time: so the other's clock is ahead by least to most. */
 void doctor_time(struct doctor_job *job)
 {
+    struct json_object *first = json_object_array_get_idx(job->reached, 0);
     int told = 0;
 
     if (!is_reached(job, "compared"))
         return;
     for (int h = 1; h < job->hosts && told < NAMES_MAX; h++) {
         struct json_object *found = json_object_array_get_idx(job->reached, (size_t)h);
-        const double least = fence_s(job, h, "entered_ns", "left_ns"), most = fence_s(job, h, "left_ns", "entered_ns");
+        const double least = 1e-9 * (info_number(found, "entered_ns") - info_number(first, "left_ns")),
+                     most = 1e-9 * (info_number(found, "left_ns") - info_number(first, "entered_ns"));
         const int rank = (int)info_number(found, "rank");
         if (!found || (least < CLOCK_OFFSET_S && most > -CLOCK_OFFSET_S))
             continue;

@@ -10,15 +10,20 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include <sys/utsname.h>
 
+/* hwloc asks drivers too, and may hang or crash as they do: in this check. */
 void doctor_quota(struct doctor_exam *exam)
 {
     const struct hx_place *place = &exam->place;
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_topo *topo;
 
-    if (!exam->placed)
+    if (hx_topo_open(NULL, NULL, &topo, error) < 0) {
         doctor_find(exam, DOCTOR_WARN, "lstopo", "hwloc cannot tell what this machine is");
-    else if (place->quota_cpus > 0 && place->quota_cpus < place->allowed_cpus)
+        return;
+    }
+    hx_topo_place(topo, &exam->place);
+    if (place->quota_cpus > 0 && place->quota_cpus < place->allowed_cpus)
         doctor_find(exam, DOCTOR_WARN, NULL, "a quota of %.2f processing units, of %d that may be used", place->quota_cpus,
                     place->allowed_cpus);
     else
@@ -110,16 +115,6 @@ void doctor_clock(struct doctor_exam *exam)
 #define SHM_MIB 1024
 #define CAP_IPC_LOCK 14
 
-static int pins_memory(const struct doctor_exam *exam)
-{
-    static const char *const kernel_only[] = {"tcp", "net", "tcp;ofi_rxm", "udp;ofi_rxd", "sockets", "shm", ""};
-
-    for (int i = 0; i < 7; i++)
-        if (!strcmp(exam->provider, kernel_only[i]))
-            return exam->efa_devices > 0;
-    return 1;
-}
-
 unsigned long long doctor_status(const char *key, int base)
 {
     char line[128];
@@ -137,7 +132,7 @@ unsigned long long doctor_status(const char *key, int base)
 void doctor_memlock(struct doctor_exam *exam)
 {
     struct rlimit limit = {0};
-    const int pins = pins_memory(exam), exempt = (int)(doctor_status("CapEff:", 16) >> CAP_IPC_LOCK & 1);
+    const int pins = exam->pins, exempt = (int)(doctor_status("CapEff:", 16) >> CAP_IPC_LOCK & 1);
     const char *who = exempt ? ", which binds others, not this process (CAP_IPC_LOCK)" : "";
 
     getrlimit(RLIMIT_MEMLOCK, &limit);
@@ -148,7 +143,8 @@ void doctor_memlock(struct doctor_exam *exam)
         doctor_find(exam, exempt ? DOCTOR_WARN : DOCTOR_FAIL, NULL,
                     "%llu KiB of locked memory%s; a network endpoint pins about 100 MiB", kib, who);
     else if (limit.rlim_cur < DEFAULT_BYTES)
-        doctor_find(exam, DOCTOR_WARN, NULL, "%llu KiB of locked memory%s: less than the kernel's own default of 8192 KiB", kib, who);
+        doctor_find(exam, DOCTOR_WARN, NULL, "%llu KiB of locked memory%s: less than the kernel's own default of 8192 KiB", kib,
+                    who);
     else
         doctor_find(exam, DOCTOR_OK, NULL, "%llu KiB of locked memory; %s", kib,
                     pins ? "enough for an endpoint" : "the network in use locks none");
@@ -161,19 +157,9 @@ static int is_set(const char *name)
     return value && strcmp(value, "0") != 0;
 }
 
-/* From 5.13 on the kernel copies pinned pages at fork, and rdma-core needs no help of ours. */
-static int kernel_copies_at_fork(void)
-{
-    struct utsname name;
-    int major = 0, minor = 0;
-
-    return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
-        (major > 5 || (major == 5 && minor >= 13));
-}
-
 void doctor_huge_pages(struct doctor_exam *exam)
 {
-    int copies = kernel_copies_at_fork(), efa = exam->efa_devices > 0 || !strcmp(exam->provider, "efa");
+    int major = 0, minor = 0, efa = exam->efa_devices > 0 || !strcmp(exam->provider, "efa");
     const char *fork_safe = hx_env_launcher("FI_EFA_FORK_SAFE"); /* unset: Hierax sets it, but for huge pages */
     const char *huge = hx_env_launcher("RDMAV_HUGEPAGES_SAFE") ? "RDMAV_HUGEPAGES_SAFE"
                        : is_set("FI_EFA_USE_HUGE_PAGE")        ? "FI_EFA_USE_HUGE_PAGE"
@@ -182,6 +168,9 @@ void doctor_huge_pages(struct doctor_exam *exam)
 
     doctor_read_line("/sys/kernel/mm/hugepages/hugepages-2048kB", "free_hugepages", line, sizeof(line));
     const long pages = strtol(line, NULL, 10);
+    doctor_read_line("/proc/sys/kernel", "osrelease", line, sizeof(line));
+    sscanf(line, "%d.%d", &major, &minor);
+    const int copies = major > 5 || (major == 5 && minor >= 13); /* it copies pinned pages at fork: rdma-core needs no help */
     if (!copies && huge && is_set("FI_EFA_FORK_SAFE"))
         doctor_find(exam, efa ? DOCTOR_FAIL : DOCTOR_WARN, "unset FI_EFA_FORK_SAFE, or what asks for huge pages",
                     "FI_EFA_FORK_SAFE is set beside %s: libfabric's efa has either fork support or huge pages", huge);
@@ -212,8 +201,8 @@ void doctor_shm(struct doctor_exam *exam)
     if (mib < SHM_MIB)
         doctor_find(exam, DOCTOR_WARN, NULL, "%llu MiB%s", mib, mib == 64 ? ": a container's default" : "");
     else if (left_mib < mib / 20)
-        doctor_find(exam, DOCTOR_WARN, "ls -l /dev/shm, and remove what jobs that died have left", "full: %llu of %llu MiB are free",
-                    left_mib, mib);
+        doctor_find(exam, DOCTOR_WARN, "ls -l /dev/shm, and remove what jobs that died have left",
+                    "full: %llu of %llu MiB are free", left_mib, mib);
     else
         doctor_find(exam, DOCTOR_OK, NULL, "%llu MiB", mib); /* what is free differs from rank to rank */
 }

@@ -14,17 +14,19 @@
 /* What is known of providers, besides that they work. */
 static const struct quirk {
     const char *provider;
+    int is_tcp, pins; /* between nodes; locks memory */
     enum doctor_grade grade;
     const char *quirk, *remedy;
 } quirks[] = {
-    {"tcp;ofi_rxm", DOCTOR_WARN, "messages above 16 KiB take a round trip more, and 70 MB per endpoint",
+    {"tcp;ofi_rxm", 1, 0, DOCTOR_WARN, ": messages above 16 KiB take a round trip more, and 70 MB per endpoint",
      "unset HX_PROVIDER FI_PROVIDER"},
-    {"sockets", DOCTOR_WARN, "libfabric no longer maintains it, and it is slow", "unset HX_PROVIDER FI_PROVIDER"},
-    {"udp;ofi_rxd", DOCTOR_WARN, "a message of 1 MiB takes milliseconds", "unset HX_PROVIDER FI_PROVIDER"},
-    {"net", DOCTOR_OK, "the kernel's TCP: every message costs CPU time", NULL},
-    {"tcp", DOCTOR_OK, "the kernel's TCP: every message costs CPU time", NULL},
-    {"efa", DOCTOR_OK, "messages above 64 KiB need a round trip, so Hierax sends chunks of 64 KiB", NULL},
-    {NULL, DOCTOR_OK, "", NULL},
+    {"sockets", 1, 0, DOCTOR_WARN, ": libfabric no longer maintains it, and it is slow", "unset HX_PROVIDER FI_PROVIDER"},
+    {"udp;ofi_rxd", 0, 0, DOCTOR_WARN, ": a message of 1 MiB takes milliseconds", "unset HX_PROVIDER FI_PROVIDER"},
+    {"net", 1, 0, DOCTOR_OK, ": the kernel's TCP: every message costs CPU time", NULL},
+    {"tcp", 1, 0, DOCTOR_OK, ": the kernel's TCP: every message costs CPU time", NULL},
+    {"shm", 0, 0, DOCTOR_OK, "", NULL},
+    {"efa", 0, 1, DOCTOR_OK, ": messages above 64 KiB need a round trip, so Hierax sends chunks of 64 KiB", NULL},
+    {NULL, 0, 1, DOCTOR_OK, "", NULL},
 };
 
 void doctor_libfabric(struct doctor_exam *exam)
@@ -42,14 +44,16 @@ void doctor_libfabric(struct doctor_exam *exam)
                     version < FI_VERSION(1, 18) ? ": RDMA writes of efa are emulated before 1.18" : "");
 }
 
-/* The name of the variable that restricts the choice, NULL if none does, and its value. */
-static const char *restriction(const char **value)
+/* The name of the variable that restricts the choice, NULL if none does; its value, and how to lift that. */
+static const char *restriction(const char **value, char remedy[64])
 {
     static const char *const names[] = {"FI_PROVIDER", "HX_PROVIDER", "HX_NIC"};
 
     for (int i = 0; i < 3; i++)
-        if ((*value = hx_env_launcher(names[i])))
+        if ((*value = hx_env_launcher(names[i]))) {
+            snprintf(remedy, 64, "unset %s", names[i]);
             return names[i];
+        }
     return NULL;
 }
 
@@ -92,18 +96,17 @@ static void offer_look(const struct fi_info *info, const char *state, void *arg)
 /* There are devices, and something else is used. */
 static void efa_unused(struct doctor_exam *exam)
 {
-    const char *value, *name = restriction(&value);
-    const int n = exam->efa_devices, absent = access("/dev/infiniband", F_OK) != 0;
     char remedy[64];
+    const char *value, *name = restriction(&value, remedy);
+    const int n = exam->efa_devices, absent = access("/dev/infiniband", F_OK) != 0;
     int offered = 0;
 
-    snprintf(remedy, sizeof(remedy), "unset %s", name ? name : "");
     hx_offers_visit(offer_look, &offered);
     if (name)
         doctor_find(exam, DOCTOR_WARN, remedy, "%s is used, not the %d EFA devices: %s=%s", exam->provider, n, name, value);
     else if (!is_usable_verbs_device())
-        doctor_find(exam, DOCTOR_FAIL,
-                    absent ? "modprobe efa; in a container: --device /dev/infiniband/uverbs0" : "chmod a+rw /dev/infiniband/uverbs*",
+        doctor_find(exam, DOCTOR_FAIL, absent ? "modprobe efa; in a container: --device /dev/infiniband/uverbs0"
+                                              : "chmod a+rw /dev/infiniband/uverbs*",
                     "falls back to %s although there are %d EFA devices: %s", exam->provider, n,
                     absent ? "there is no /dev/infiniband" : "this process may not open /dev/infiniband/uverbs*");
     else
@@ -137,11 +140,11 @@ static void address_find(const char *interface, char address[DOCTOR_ADDRESS_BYTE
 
 static void none_usable(struct doctor_exam *exam)
 {
-    const char *value, *name = restriction(&value);
     char remedy[64];
+    const char *value, *name = restriction(&value, remedy);
 
-    snprintf(remedy, sizeof(remedy), "unset %s%s", name ? name : "",
-             name && !strcmp(name, "HX_NIC") ? ", or name one of these interfaces" : "");
+    if (name && !strcmp(name, "HX_NIC"))
+        strcat(remedy, ", or name one of these interfaces");
     doctor_find(exam, DOCTOR_FAIL, name ? remedy : NULL, "%s", hx_last_detail());
     if (name && !strcmp(name, "FI_PROVIDER")) /* libfabric does not tell it */
         doctor_find(exam, DOCTOR_FAIL, NULL, "%s=%s", name, value);
@@ -154,6 +157,7 @@ void doctor_provider(struct doctor_exam *exam)
     struct hx_env env;
 
     exam->efa_devices = efa_devices();
+    exam->pins = exam->efa_devices > 0;
     address_find("", exam->address);
     hx_env_load(&env, NULL); /* a bad value is another check's finding */
     if (hx_negotiate(&env, &seat, &choice) != HX_SUCCESS) {
@@ -166,7 +170,9 @@ void doctor_provider(struct doctor_exam *exam)
         const struct quirk *known = quirks;
         while (known->provider && strcmp(provider, known->provider))
             known++;
-        doctor_find(exam, known->grade, known->remedy, "%s on %s%s%s", provider, interface, known->provider ? ": " : "", known->quirk);
+        doctor_find(exam, known->grade, known->remedy, "%s on %s%s", provider, interface, known->quirk);
+        exam->is_tcp = known->is_tcp || strstr(provider, "tcp");
+        exam->pins |= known->pins;
         if (exam->efa_devices && !hx_provider_is_efa(info))
             efa_unused(exam);
         if (!strcmp(interface, "lo"))
@@ -179,11 +185,10 @@ void doctor_provider(struct doctor_exam *exam)
 /* Measured with 2 and 4 ranks on two such nodes: all-reduces of 64 KiB 1 to 2.4 times, broadcasts of 1 MiB 1 to 2.9. */
 void doctor_congestion(struct doctor_exam *exam)
 {
-    const int is_tcp = strstr(exam->provider, "tcp") || !strcmp(exam->provider, "net") || !strcmp(exam->provider, "sockets");
     char name[64];
 
     doctor_read_line("/proc/sys/net/ipv4", "tcp_congestion_control", name, sizeof(name));
-    if (!is_tcp)
+    if (!exam->is_tcp)
         doctor_find(exam, DOCTOR_OK, NULL, "no TCP between nodes");
     else if (!strncmp(name, "bbr", 3))
         doctor_find(exam, DOCTOR_WARN, NULL,

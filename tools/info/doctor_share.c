@@ -47,7 +47,8 @@ void doctor_memfd(struct doctor_exam *exam)
     } else if (refused) {
         doctor_find(exam, DOCTOR_FAIL, NULL, "memfd_create is refused: %s", strerror(refused));
     } else if (limit.rlim_cur < (rlim_t)SEGMENT_BYTES) {
-        doctor_find(exam, DOCTOR_FAIL, "ulimit -f unlimited", "the file size limit (ulimit -f) is %llu KiB, and holds for the segment too",
+        doctor_find(exam, DOCTOR_FAIL, "ulimit -f unlimited",
+                    "the file size limit (ulimit -f) is %llu KiB, and holds for the segment too",
                     (unsigned long long)limit.rlim_cur >> 10);
     } else if (ftruncate(fd, SEGMENT_BYTES) < 0 ||
                (base = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
@@ -66,21 +67,15 @@ void doctor_memfd(struct doctor_exam *exam)
 
 /* ---- reading another process's memory ---- */
 
-struct target {
-    pid_t pid;
-    const char *word;
-};
-
-/* In the child: 0, or why not. */
-static int word_read(void *ctx)
+/* In a child, from its parent: 0, or why not. */
+static int word_read(void *word)
 {
-    struct target *target = ctx;
     char copy[8] = "";
-    struct iovec here = {copy, sizeof(copy)}, there = {(void *)(uintptr_t)target->word, sizeof(copy)};
+    struct iovec here = {copy, sizeof(copy)}, there = {word, sizeof(copy)};
 
-    if (process_vm_readv(target->pid, &here, 1, &there, 1, 0) != sizeof(copy))
+    if (process_vm_readv(getppid(), &here, 1, &there, 1, 0) != sizeof(copy))
         return errno ? errno : EIO;
-    return memcmp(copy, target->word, sizeof(copy)) ? EIO : 0;
+    return memcmp(copy, word, sizeof(copy)) ? EIO : 0;
 }
 
 /* Whoever refused it. */
@@ -104,16 +99,15 @@ static void cma_denied(struct doctor_exam *exam, int error, int scope)
 
 void doctor_cma(struct doctor_exam *exam)
 {
-    struct target target = {getpid(), "hierax!"};
-    char scope[32];
+    char scope[32], word[8] = "hierax!";
     int error, allowed = 0;
 
     doctor_read_line("/proc/sys/kernel/yama", "ptrace_scope", scope, sizeof(scope));
-    error = doctor_try(word_read, &target, READ_SECONDS);
+    error = doctor_try(exam, word_read, word, READ_SECONDS);
     if (error > 0 && error < DOCTOR_KILLED) {
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY); /* as a rank could */
         allowed = 1;
-        error = doctor_try(word_read, &target, READ_SECONDS);
+        error = doctor_try(exam, word_read, word, READ_SECONDS);
     }
     exam->single_copy = error == 0;
     if (error == 0 && allowed)
@@ -121,12 +115,10 @@ void doctor_cma(struct doctor_exam *exam)
                     "one process can read another's memory that allows it, as ranks do (yama's ptrace_scope is %s)", scope);
     else if (error == 0)
         doctor_find(exam, DOCTOR_OK, NULL, "one process can read another's memory (process_vm_readv)");
-    else if (error == DOCTOR_UNTRIED)
-        doctor_find_untried(exam);
     else if (error >= DOCTOR_KILLED)
         doctor_find(exam, DOCTOR_WARN, "HX_SINGLE_COPY=0, so that Hierax does not try",
                     "process_vm_readv ended the process that called it (%s)",
                     error == DOCTOR_KILLED + SIGALRM ? "it did not return" : strsignal(error - DOCTOR_KILLED));
-    else
+    else if (error > 0)
         cma_denied(exam, error, atoi(scope));
 }

@@ -126,7 +126,8 @@ static struct json_object *algorithm_row(const struct hx_algorithm *a, int p)
                     "about=%s source=%s",
                     hx_coll_name(a->coll), a->name, names_of(hx_algorithm_scopes(a), scopes), names_of(a->needs, needs),
                     (int)most.rounds, most.messages, is_token ? NULL : json_real_new("%.6g", (double)most.out / vector),
-                    is_token ? NULL : json_real_new("%.6g", (double)most.in / vector), most.steps, most.plan_bytes, a->about, a->source);
+                    is_token ? NULL : json_real_new("%.6g", (double)most.in / vector), most.steps, most.plan_bytes, a->about,
+                    a->source);
 }
 
 /* Add those of one collective. 0, or -1 after an error. */
@@ -146,16 +147,17 @@ static int collective_add(struct json_object *rows, enum hx_coll coll, int p)
 
 int info_algorithms(const struct info_options *options)
 {
-    struct json_object *all = info_new("ranks=%d units=%s", (int)options->ranks,
-                                       "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
-    struct json_object *list = json_object_new_array();
+    struct json_object *list = json_object_new_array(), *all = info_new("ranks=%d", (int)options->ranks);
     int status = 0;
 
+    json_add_text(all, "units",
+                  "sent and received: by the busiest rank, in multiples of the whole vector; plan: bytes (see --help)");
     if (!options->json)
         info_print(all, 0, stdout);
     json_object_object_add(all, "algorithms", list);
     for (int c = 0; c < options->ncolls && !status && !fflush(stdout); c++) { /* the caller tells a fault of stdout */
-        struct json_object *part = json_object_new_object(), *rows = options->json ? json_object_get(list) : json_object_new_array();
+        struct json_object *part = json_object_new_object();
+        struct json_object *rows = options->json ? json_object_get(list) : json_object_new_array();
 
         status = collective_add(rows, options->colls[c], (int)options->ranks);
         json_object_object_add(part, hx_coll_name(options->colls[c]), rows);

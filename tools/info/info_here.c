@@ -69,11 +69,10 @@ static const char *const distances[] = {"same NUMA node or L3 cache", "same sock
 static struct json_object *rdma_tell(const struct hx_topo *topo)
 {
     struct json_object *list = json_object_new_array();
-    int n = hx_nic_rdma_list(NULL, 0);
-    struct hx_nic *nics = calloc((size_t)n + 1, sizeof(*nics));
-    int found = nics ? hx_nic_rdma_list(nics, n) : 0;
+    struct hx_nic nics[HX_NICS_MAX];
+    int n = hx_nic_rdma_list(nics, HX_NICS_MAX);
 
-    n = found < n ? found : n;
+    n = n < HX_NICS_MAX ? n : HX_NICS_MAX;
     hx_nic_distances(topo, nics, n);
     for (int i = 0; i < n; i++) {
         const struct hx_nic *nic = &nics[i];
@@ -83,7 +82,6 @@ static struct json_object *rdma_tell(const struct hx_topo *topo)
                                              nic->efa ? "EFA" : "RDMA", nic->up ? "up" : "down", rate_of(nic),
                                              nic->has_pci ? pci : NULL, distances[nic->distance]));
     }
-    free(nics);
     return list;
 }
 
@@ -112,7 +110,8 @@ static struct json_object *nics_tell(const struct hx_nic_choice *choice)
             if (!strcmp(choice->rails[k]->domain_attr->name, nic->name))
                 used = k ? "yes, also" : "yes";
         json_object_array_add(list, info_new("interface=%s provider=%s gbit_per_s=%p distance=%s used=%s", nic->name,
-                                             choice->rails[0]->fabric_attr->prov_name, rate_of(nic), distances[nic->distance], used));
+                                             choice->rails[0]->fabric_attr->prov_name, rate_of(nic), distances[nic->distance],
+                                             used));
     }
     return list;
 }
@@ -126,8 +125,9 @@ static struct json_object *network_tell(const struct hx_world *world, const stru
     if (hx_negotiate(world->process.env, &seat, &choice) != HX_SUCCESS)
         json_add_text(o, "unusable", hx_last_detail());
     hx_offers_visit(offer_tell, offers);
-    info_add(o, "between_nodes=%s rdma_devices=%p",
-             world->process.net ? hx_registry.net->describe(world->process.net) : "not needed: all ranks share a node", rdma_tell(topo));
+    json_add_text(o, "between_nodes",
+                  world->process.net ? hx_registry.net->describe(world->process.net) : "not needed: all ranks share a node");
+    info_add(o, "rdma_devices=%p", rdma_tell(topo));
     if (choice.nrails > 0)
         info_add(o, "interfaces=%p", nics_tell(&choice));
     info_add(o, "offers=%p", offers);
@@ -151,8 +151,8 @@ static struct json_object *settings_tell(const struct hx_comm *comm)
             shown = "(hidden)";
         json_object_array_add(list, info_new("setting=%s value=%s from=%s scope=%s default=%s range=%s meaning=%s", row->name,
                                              *shown ? shown : NULL, by_table ? "table" : hx_env_source_names[env->source[idx]],
-                                             row->scope == HX_SCOPE_JOB ? "job" : "local", row->dflt, hx_env_range_format(row, range),
-                                             row->help));
+                                             row->scope == HX_SCOPE_JOB ? "job" : "local", row->dflt,
+                                             hx_env_range_format(row, range), row->help));
     }
     return list;
 }
@@ -225,15 +225,13 @@ static void ring_tell(struct json_object *o, const struct hx_comm *comm)
 {
     const struct hx_link *links = comm->world->links;
     const int n = comm->members.shape->nnodes, *ring = comm->members.shape->ring;
-    struct json_object *list;
+    struct json_object *list = ring && links ? json_object_new_array() : NULL;
 
-    if (!ring)
-        return;
-    info_add(o, "ring_order=%p", numbers_of(ring, n));
-    if (!links)
-        return;
-    info_add(o, "links_measured=%p", list = json_object_new_array());
-    for (int i = 0; i < n; i++)
+    if (ring)
+        info_add(o, "ring_order=%p", numbers_of(ring, n));
+    if (list)
+        info_add(o, "links_measured=%p", list);
+    for (int i = 0; list && i < n; i++)
         for (int j = i + 1; j < n; j++)
             json_object_array_add(list, info_new("node=%d and_node=%d latency_us=%g gigabytes_per_s=%g", i, j,
                                                  links[i * n + j].latency_us, links[i * n + j].gb_s));
@@ -265,24 +263,21 @@ static struct json_object *job_tell(struct hx_comm *comm, const char *host)
 
 struct json_object *info_all(struct hx_comm *comm)
 {
-    struct json_object *all = json_object_new_object(), *machine, *job;
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_topo *topo;
 
     if (hx_topo_open(NULL, NULL, &topo, error) < 0) {
         fprintf(stderr, "coll_info: %s\n", error);
-        json_object_put(all);
         return NULL;
     }
-    info_add(all, "build=%p machine=%p", build_tell(), machine = machine_tell(topo));
-    job = job_tell(comm, info_text(machine, "host"));
+    struct json_object *machine = machine_tell(topo), *job = job_tell(comm, info_text(machine, "host")), *all = NULL;
     if (job && comm->members.rank == 0)
-        info_add(all, "network=%p job=%p settings=%p model=%p counters=%p", network_tell(comm->world, topo), json_object_get(job),
-                 settings_tell(comm), info_model(comm), counters_tell(comm->world));
+        all = info_new("build=%p machine=%p network=%p job=%p settings=%p model=%p counters=%p", build_tell(), machine,
+                       network_tell(comm->world, topo), job, settings_tell(comm), info_model(comm), counters_tell(comm->world));
+    else if (job)
+        all = info_new("machine=%p job=%p", machine, job);
+    else
+        json_object_put(machine);
     hx_topo_close(topo);
-    json_object_put(job);
-    if (job)
-        return all;
-    json_object_put(all);
-    return NULL;
+    return all;
 }

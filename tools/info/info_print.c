@@ -19,10 +19,12 @@
 
 /* ---- making it */
 
-static void members_add(struct json_object *object, const char *format, va_list args)
+struct json_object *info_add(struct json_object *object, const char *format, ...)
 {
     char name[64], kind;
+    va_list args;
 
+    va_start(args, format);
     for (; sscanf(format, " %63[^=]=%%%c", name, &kind) == 2; format += 1 + strcspn(format + 1, " "))
         if (kind == 's')
             json_add_text(object, name, va_arg(args, const char *));
@@ -32,24 +34,6 @@ static void members_add(struct json_object *object, const char *format, va_list 
             json_object_object_add(object, name, va_arg(args, struct json_object *));
         else
             json_add_int(object, name, kind == 'd' ? va_arg(args, int) : va_arg(args, int64_t));
-}
-
-void info_add(struct json_object *object, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    members_add(object, format, args);
-    va_end(args);
-}
-
-struct json_object *info_new(const char *format, ...)
-{
-    struct json_object *object = json_object_new_object();
-    va_list args;
-
-    va_start(args, format);
-    members_add(object, format, args);
     va_end(args);
     return object;
 }
@@ -84,7 +68,8 @@ static int value_print(struct json_object *value, FILE *file)
 
 static int is_table(struct json_object *value)
 {
-    return json_object_is_type(value, json_type_array) && json_object_is_type(json_object_array_get_idx(value, 0), json_type_object);
+    return json_object_is_type(value, json_type_array) &&
+           json_object_is_type(json_object_array_get_idx(value, 0), json_type_object);
 }
 
 /* Row -1 is the head. All rows have the keys of the first. */

@@ -19,9 +19,9 @@ static struct json_object *entry_tell(const struct hx_table_entry *e)
     return info_new("collective=%s operation=%s datatype=%s memory=%s nodes=%d ranks_per_node=%s placement=%s provider=%s "
                     "from_bytes=%lu to_bytes=%p measured=%p plan=%s slice=%p us=%g default_us=%g default_plan=%s",
                     hx_coll_name(e->coll), e->ordered ? "in order" : "any order",
-                    hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL, e->shared_alloc ? "of hx_alloc" : NULL, e->nnodes,
-                    ranks, e->in_order ? "block" : "other", e->provider[0] ? e->provider : NULL, e->from_bytes, bytes_of(e->to_bytes),
-                    e->measured_bytes < 0 ? NULL : json_object_new_int64(e->measured_bytes), e->plan,
+                    hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL, e->shared_alloc ? "of hx_alloc" : NULL,
+                    e->nnodes, ranks, e->in_order ? "block" : "other", e->provider[0] ? e->provider : NULL, e->from_bytes,
+                    bytes_of(e->to_bytes), e->measured_bytes < 0 ? NULL : json_object_new_int64(e->measured_bytes), e->plan,
                     e->slice_bytes ? bytes_of(e->slice_bytes) : NULL, e->us, e->default_us, e->default_plan);
 }
 
@@ -29,8 +29,8 @@ static struct json_object *parameter_tell(int k, const char *provider, double va
 {
     const int net = hx_cost_parameters[k].net;
 
-    return info_new("parameter=%s value=%g of=%s points=%d meaning=%s", hx_cost_parameters[k].name, value, net ? provider : "the node",
-                    points, hx_cost_parameters[k].about);
+    return info_new("parameter=%s value=%g of=%s points=%d meaning=%s", hx_cost_parameters[k].name, value,
+                    net ? provider : "the node", points, hx_cost_parameters[k].about);
 }
 
 /* NULL: it cannot be read; that has been told. */
@@ -55,7 +55,8 @@ static struct json_object *file_tell(const char *path)
     for (int i = 0; i < table->n; i++)
         json_object_array_add(entries, entry_tell(&table->entries[i]));
     struct json_object *o = info_new("file=%s made_by=%s cpu=%s cpus=%d holds_here=%s entries_in_all=%d model=%p entries=%p", path,
-                                     table->machine.hierax, table->machine.cpu, table->machine.cpus, text, table->n, models, entries);
+                                     table->machine.hierax, table->machine.cpu, table->machine.cpus, text, table->n, models,
+                                     entries);
     hx_table_free(table);
     return o;
 }
