@@ -192,8 +192,8 @@ void doctor_time(struct doctor_job *job)
         if (!found || (least < CLOCK_OFFSET_S && most > -CLOCK_OFFSET_S))
             continue;
         told++;
-        doctor_tell(job, DOCTOR_WARN, &rank, 1, "the clock of %s is %.3f s %s", info_text(found, "host"), fabs(least + most) / 2,
-                    least > 0 ? "ahead" : "behind");
+        doctor_tell(job, DOCTOR_WARN, &rank, 1, "the clock of %s is %.3f s %s rank 0's", info_text(found, "host"),
+                    fabs(least + most) / 2, least > 0 ? "ahead of" : "behind");
     }
     if (!told)
         doctor_tell(job, DOCTOR_OK, NULL, 0, "the hosts' clocks agree to 0.1 s");
