@@ -19,10 +19,11 @@ static hx_status_t all_have(hx_comm_t *comm, hx_status_t mine)
     return hx_comm_fail(comm, HX_ERR_NOMEM);
 }
 
-static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
+hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory)
 {
     hx_status_t status;
 
+    HX_ENTER();
     if (memory)
         *memory = NULL;
     if ((status = hx_comm_check(comm, "hx_alloc")) != HX_SUCCESS)
@@ -43,21 +44,12 @@ static hx_status_t alloc_locked(hx_comm_t *comm, size_t bytes, void **memory)
     return status;
 }
 
-static hx_status_t free_locked(hx_comm_t *comm, void *memory)
+hx_status_t hx_free(hx_comm_t *comm, void *memory)
 {
+    HX_ENTER();
     if (!comm || !hx_comm_is_open(comm))
         return hx_comm_check(comm, "hx_free");
     if (memory && !hx_shared_alloc_close(&comm->world->process, memory))
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_free: %p is not what hx_alloc gave, or has been freed", memory));
     return HX_SUCCESS;
-}
-
-hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory)
-{
-    return HX_LOCKED(alloc_locked(comm, bytes, memory));
-}
-
-hx_status_t hx_free(hx_comm_t *comm, void *memory)
-{
-    return HX_LOCKED(free_locked(comm, memory));
 }

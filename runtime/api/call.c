@@ -151,7 +151,8 @@ hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **r
     return hx_request_new(call, mode == HX_PERSISTENT, request);
 }
 
-hx_status_t hx_call_make(struct hx_call *call, enum hx_mode mode, hx_request_t **request)
+hx_status_t hx_call_make(struct hx_call call, enum hx_mode mode, hx_request_t **request)
 {
-    return HX_LOCKED(hx_call_do(call, mode, request));
+    HX_ENTER();
+    return hx_call_do(&call, mode, request);
 }

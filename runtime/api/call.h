@@ -34,8 +34,7 @@ struct hx_call {
      * them is not ours. (An all-reduce needs no copy: the checker proves its plans with one buffer.) */
     enum hx_inplace_copy { HX_INPLACE_COPY_NOTHING, HX_INPLACE_COPY_IN, HX_INPLACE_COPY_BLOCKS, HX_INPLACE_COPY_OUT } inplace_copy;
     size_t inplace_copy_bytes;
-    const void *inplace_copy_from; /* HX_INPLACE_COPY_IN: what is put there before */
-    void *inplace_copy_to;         /* HX_INPLACE_COPY_OUT: where it goes afterwards; NULL: nobody looks at it */
+    void *inplace_copy_at; /* IN: what is copied before; OUT: where it goes afterwards; NULL: nobody looks at it */
     struct hx_pair_counts pair_counts; /* the caller's arrays, of a collective that has it */
     int root_knows; /* ranks know only their own said_count, the root all: root_counts.c */
     const size_t *root_counts, *root_displs; /* NULL elsewhere */
@@ -68,7 +67,7 @@ enum hx_mode { HX_BLOCKING, HX_NONBLOCKING, HX_PERSISTENT };
 /* Check the call, then run it, start it, or keep it. request: for all but HX_BLOCKING. */
 hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **request);
 /* The same, for a thread that comes from outside. */
-hx_status_t hx_call_make(struct hx_call *call, enum hx_mode mode, hx_request_t **request);
+hx_status_t hx_call_make(struct hx_call call, enum hx_mode mode, hx_request_t **request);
 
 static inline struct hx_call hx_call_barrier(const char *name, enum hx_purpose purpose, struct hx_comm *comm)
 {

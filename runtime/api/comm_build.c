@@ -201,11 +201,12 @@ void hx_comm_let_go(struct hx_comm *comm)
 }
 
 /* Other ranks may still be in calls of comm. All that they need of this rank is already in the segment or with the network. */
-static hx_status_t comm_free_locked(hx_comm_t *comm)
+hx_status_t hx_comm_free(hx_comm_t *comm)
 {
-    hx_status_t status = hx_comm_check_open(comm, "hx_comm_free");
+    hx_status_t status;
 
-    if (status != HX_SUCCESS)
+    HX_ENTER();
+    if ((status = hx_comm_check_open(comm, "hx_comm_free")) != HX_SUCCESS)
         return status;
     if (comm == comm->world->comms)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
@@ -215,10 +216,4 @@ static hx_status_t comm_free_locked(hx_comm_t *comm)
     comm->freed = 1;
     hx_comm_let_go(comm);
     return HX_SUCCESS;
-}
-
-hx_status_t hx_comm_free(hx_comm_t *comm)
-{
-    HX_RETURN_IF_FREED(comm, "hx_comm_free");
-    return HX_LOCKED(comm_free_locked(comm));
 }

@@ -197,10 +197,11 @@ static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct 
     return status;
 }
 
-static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_comm_t **out)
+hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
 {
     hx_status_t status;
 
+    HX_ENTER();
     if (out)
         *out = NULL;
     if ((status = hx_comm_check(comm, "hx_comm_split")) != HX_SUCCESS)
@@ -214,15 +215,11 @@ static hx_status_t comm_split_locked(hx_comm_t *comm, int color, int key, hx_com
     return comm_split("hx_comm_split", HX_FOR_SPLIT, comm, color, key, out);
 }
 
-hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
-{
-    return HX_LOCKED(comm_split_locked(comm, color, key, out));
-}
-
-static hx_status_t comm_dup_locked(hx_comm_t *comm, hx_comm_t **out)
+hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
 {
     hx_status_t status;
 
+    HX_ENTER();
     if (out)
         *out = NULL;
     if ((status = hx_comm_check(comm, "hx_comm_dup")) != HX_SUCCESS)
@@ -230,11 +227,6 @@ static hx_status_t comm_dup_locked(hx_comm_t *comm, hx_comm_t **out)
     if (!out)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL"));
     return comm_split("hx_comm_dup", HX_FOR_DUP, comm, 0, comm->members.rank, out);
-}
-
-hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
-{
-    return HX_LOCKED(comm_dup_locked(comm, out));
 }
 
 /* ---- group --------------------------------------------------------------------------------------------------- */
@@ -339,13 +331,14 @@ static hx_status_t group_check(struct hx_comm *comm, const int *ranks, int n, in
     return status;
 }
 
-static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
+hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
 {
     struct group group = {.n = n};
     struct agreement agreement = {"hx_comm_group", group_agree, &group, 0};
     hx_status_t status;
     int *members;
 
+    HX_ENTER();
     if (out)
         *out = NULL;
     if ((status = hx_comm_check(comm, "hx_comm_group")) != HX_SUCCESS)
@@ -375,9 +368,4 @@ static hx_status_t comm_group_locked(hx_comm_t *comm, const int *ranks, int n, h
     }
     free(members);
     return status == HX_SUCCESS || comm->members.failed ? status : hx_comm_fail(comm, status);
-}
-
-hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
-{
-    return HX_LOCKED(comm_group_locked(comm, ranks, n, out));
 }

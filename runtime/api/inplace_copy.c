@@ -26,7 +26,7 @@ static const void *blocks_copy(const struct hx_call *call, void *memory)
 void hx_inplace_copy_begin(const struct hx_call *call, void *memory, const void **in, void **out)
 {
     if (call->inplace_copy == HX_INPLACE_COPY_IN)
-        *in = memcpy(memory, call->inplace_copy_from, call->inplace_copy_bytes);
+        *in = memcpy(memory, call->inplace_copy_at, call->inplace_copy_bytes);
     else if (call->inplace_copy == HX_INPLACE_COPY_BLOCKS)
         *in = blocks_copy(call, memory);
     else if (call->inplace_copy == HX_INPLACE_COPY_OUT)
@@ -44,8 +44,8 @@ struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call, const void
 
 void hx_inplace_copy_end(const struct hx_call *call, const void *memory)
 {
-    if (call->inplace_copy == HX_INPLACE_COPY_OUT && call->inplace_copy_to)
-        hx_memcpy(call->inplace_copy_to, memory, call->inplace_copy_bytes);
+    if (call->inplace_copy == HX_INPLACE_COPY_OUT && call->inplace_copy_at)
+        hx_memcpy(call->inplace_copy_at, memory, call->inplace_copy_bytes);
 }
 
 void *hx_inplace_copy_new(size_t bytes)
@@ -87,8 +87,8 @@ static void pair_counts_alone(const struct hx_pair_counts *pair_counts, size_t e
 static void copy_alone(const struct hx_call *call)
 {
     const struct hx_call_key *key = &call->key;
-    const void *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_from : call->in; /* no slice reads what another one has written */
-    void *out = call->inplace_copy == HX_INPLACE_COPY_OUT ? call->inplace_copy_to : call->out;
+    const void *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_at : call->in; /* no slice reads what another one has written */
+    void *out = call->inplace_copy == HX_INPLACE_COPY_OUT ? call->inplace_copy_at : call->out;
 
     if (key->coll == HX_COLL_BARRIER || key->coll == HX_COLL_EXSCAN || !out)
         return;

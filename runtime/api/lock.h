@@ -38,16 +38,15 @@ static inline int hx_is_folding(void)
 
 hx_status_t hx_folding_refuse(void); /* the status of a call made from there */
 
-/* The status of a call made inside. */
-#define HX_LOCKED(call)                                                                                                \
-    __extension__({                                                                                                    \
-        hx_status_t locked_status;                                                                                     \
-        if (hx_is_folding()) {                                                                                         \
-            locked_status = hx_folding_refuse();                                                                       \
-        } else {                                                                                                       \
-            hx_lock();                                                                                                 \
-            locked_status = (call);                                                                                    \
-            hx_unlock();                                                                                               \
-        }                                                                                                              \
-        locked_status;                                                                                                 \
-    })
+static inline void hx_leave(const int *inside)
+{
+    (void)inside;
+    hx_unlock();
+}
+
+/* First in a public function, behind its declarations: be inside until it returns. */
+#define HX_ENTER()                                                                                                     \
+    if (hx_is_folding())                                                                                               \
+        return hx_folding_refuse();                                                                                    \
+    hx_lock();                                                                                                         \
+    const int inside __attribute__((cleanup(hx_leave), unused)) = 0

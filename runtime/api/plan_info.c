@@ -62,12 +62,13 @@ static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
-static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
-                             hx_plan_info_t *info)
+hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                         hx_plan_info_t *info)
 {
     struct hx_call_key key = {.dtype = dtype, .op = op, .root = root, .count = count};
     hx_status_t status;
 
+    HX_ENTER();
     if ((status = hx_comm_check(comm, "hx_plan_info")) != HX_SUCCESS)
         return status;
     if (!collective || !info) {
@@ -92,11 +93,4 @@ static hx_status_t plan_info(hx_comm_t *comm, const char *collective, size_t cou
     hx_user_leave(&comm->engine, (unsigned)key.dtype);
     hx_user_leave(&comm->engine, (unsigned)key.op);
     return status;
-}
-
-hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
-                         hx_plan_info_t *info)
-{
-    HX_RETURN_IF_FREED(comm, "hx_plan_info");
-    return HX_LOCKED(plan_info(comm, collective, count, dtype, op, root, info));
 }

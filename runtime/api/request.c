@@ -95,12 +95,13 @@ static hx_status_t request_check(const hx_request_t *request, const char *name)
     return request ? hx_handle_check(request, name) : hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
 }
 
-static hx_status_t start_locked(hx_request_t *request)
+hx_status_t hx_start(hx_request_t *request)
 {
-    hx_status_t status = request_check(request, "hx_start");
+    hx_status_t status;
     struct hx_comm *comm;
 
-    if (status != HX_SUCCESS)
+    HX_ENTER();
+    if ((status = request_check(request, "hx_start")) != HX_SUCCESS)
         return status;
     comm = request->call.comm;
     if (comm->members.failed)
@@ -112,11 +113,6 @@ static hx_status_t start_locked(hx_request_t *request)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: the request of %s is active: wait for it first",
                                           request->call.name));
     return request_start(request);
-}
-
-hx_status_t hx_start(hx_request_t *request)
-{
-    return HX_LOCKED(start_locked(request));
 }
 
 /* It is done: hand out its status. What is not persistent ends here. */
@@ -210,14 +206,15 @@ static void request_late(struct hx_request *request)
     }
 }
 
-static hx_status_t test_locked(hx_request_t *request, int *done)
+hx_status_t hx_test(hx_request_t *request, int *done)
 {
-    hx_status_t status = request_check(request, "hx_test");
+    hx_status_t status;
     struct wait wait = {.request = request};
     struct hx_wait how;
     int events;
 
-    if (status != HX_SUCCESS)
+    HX_ENTER();
+    if ((status = request_check(request, "hx_test")) != HX_SUCCESS)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
@@ -235,11 +232,6 @@ static hx_status_t test_locked(hx_request_t *request, int *done)
     }
     *done = request->state != HX_REQUEST_ACTIVE;
     return *done ? request_finish(request) : HX_SUCCESS;
-}
-
-hx_status_t hx_test(hx_request_t *request, int *done)
-{
-    return HX_LOCKED(test_locked(request, done));
 }
 
 static hx_status_t wait_locked(hx_request_t *request)
@@ -263,13 +255,15 @@ static hx_status_t wait_locked(hx_request_t *request)
 
 hx_status_t hx_wait(hx_request_t *request)
 {
-    return HX_LOCKED(wait_locked(request));
+    HX_ENTER();
+    return wait_locked(request);
 }
 
-static hx_status_t waitall_locked(int n, hx_request_t **requests)
+hx_status_t hx_waitall(int n, hx_request_t **requests)
 {
     hx_status_t status = HX_SUCCESS;
 
+    HX_ENTER();
     if (n < 0 || (n > 0 && !requests))
         return hx_fail(HX_ERR_ARG, "hx_waitall: %d requests%s", n, n < 0 ? "; choose 0 or more" : ", but the list is NULL");
     for (int i = 0; i < n; i++) {
@@ -285,25 +279,16 @@ static hx_status_t waitall_locked(int n, hx_request_t **requests)
     return status;
 }
 
-hx_status_t hx_waitall(int n, hx_request_t **requests)
+hx_status_t hx_request_free(hx_request_t *request)
 {
-    return HX_LOCKED(waitall_locked(n, requests));
-}
+    hx_status_t status;
 
-static hx_status_t request_free_locked(hx_request_t *request)
-{
-    hx_status_t status = request_check(request, "hx_request_free");
-
-    if (status != HX_SUCCESS)
+    HX_ENTER();
+    if ((status = request_check(request, "hx_request_free")) != HX_SUCCESS)
         return status;
     if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->members.failed) /* however far it is by now */
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: wait for it first",
                                                         request->call.name));
     request_release(request);
     return HX_SUCCESS;
-}
-
-hx_status_t hx_request_free(hx_request_t *request)
-{
-    return HX_LOCKED(request_free_locked(request));
 }

@@ -69,7 +69,8 @@ hx_status_t hx_folding_refuse(void)
 
 hx_status_t hx_op_free(hx_op_t op)
 {
-    return HX_LOCKED(user_free("hx_op_free", "operation", hx_op_name(op), (unsigned)op, 1));
+    HX_ENTER();
+    return user_free("hx_op_free", "operation", hx_op_name(op), (unsigned)op, 1);
 }
 
 hx_status_t hx_dtype_contiguous(size_t bytes, hx_dtype_t *dtype)
@@ -89,5 +90,6 @@ hx_status_t hx_dtype_contiguous(size_t bytes, hx_dtype_t *dtype)
 
 hx_status_t hx_dtype_free(hx_dtype_t dtype)
 {
-    return HX_LOCKED(user_free("hx_dtype_free", "datatype", hx_dtype_name(dtype), (unsigned)dtype, 0));
+    HX_ENTER();
+    return user_free("hx_dtype_free", "datatype", hx_dtype_name(dtype), (unsigned)dtype, 0);
 }

@@ -63,7 +63,6 @@ hx_status_t hx_finalize(void)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax %s", hx_world_ended() ? hx_world_ended() : "is not started");
     if (hx_is_folding())
         return hx_folding_refuse();
-    struct hx_call barrier = hx_call_barrier("hx_finalize", HX_FOR_FINALIZE, world->comms);
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
         if (comm->requests && !comm->members.failed)
@@ -81,7 +80,7 @@ hx_status_t hx_finalize(void)
     if (world->process.env->stats)
         hx_stats_tell(world, failed);
     if (!failed)
-        status = hx_call_make(&barrier, HX_BLOCKING, NULL);
+        status = hx_call_make(hx_call_barrier("hx_finalize", HX_FOR_FINALIZE, world->comms), HX_BLOCKING, NULL);
     if (status == HX_ERR_MISMATCH && !world->comms->members.failed) { /* by HX_CHECK: the others go on */
         if (HX_TRACING)
             hx_trace_write(world);
