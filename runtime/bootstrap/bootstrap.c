@@ -8,6 +8,7 @@
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/base/error.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <sodium.h>
@@ -19,48 +20,52 @@
 #define VALUE_MAX_BYTES ((size_t)1 << 30)
 #define LENGTH_BYTES 8
 
-static int single_present(const struct hx_env *env)
-{
-    (void)env;
-    return 1;
-}
-
 /* HX_BOOTSTRAP's choices in env.def are "auto" and then these rows in this order. */
-const struct hx_boot_kind hx_boot_kinds[] = {
-    {"tcp", "HX_ROOT, HX_RANK and HX_SIZE", hx_boot_tcp_present, hx_boot_tcp_open},
-    {"pmi1", "PMI_FD, PMI_RANK and PMI_SIZE", hx_boot_pmi1_present, hx_boot_pmi1_open},
-    {"pmix", "PMIX_NAMESPACE and PMIX_RANK", hx_boot_pmix_present, hx_boot_pmix_open},
-    {"single", "none", single_present, hx_boot_single_open},
-    {NULL, NULL, NULL, NULL},
-};
+const struct hx_boot_kind *const hx_boot_kinds[] = {&hx_boot_tcp, &hx_boot_pmi1, &hx_boot_pmix, &hx_boot_single, NULL};
 
-hx_status_t hx_boot_open(const struct hx_env *env, const hx_bootstrap_t *callbacks, struct hx_boot **boot)
+/* The launcher that env names or the environment shows. */
+static hx_status_t kind_find(const struct hx_env *env, const struct hx_boot_kind **kind)
 {
-    *boot = NULL;
-    if (callbacks)
-        return hx_boot_user_open(env, callbacks, boot);
-    for (int i = 0; hx_boot_kinds[i].name; i++) {
-        const struct hx_boot_kind *kind = &hx_boot_kinds[i];
-
+    for (int i = 0; (*kind = hx_boot_kinds[i]); i++) {
         if (env->bootstrap != 0 && env->bootstrap != i + 1)
             continue;
-        const int present = kind->present(env);
-        if (present < 0)
-            return HX_ERR_ENV;
+        const int present = (*kind)->present(env);
         if (present)
-            return kind->open(env, boot);
+            return present < 0 ? HX_ERR_ENV : HX_SUCCESS;
         if (env->bootstrap != 0)
             return hx_fail(HX_ERR_ENV,
                            "HX_BOOTSTRAP=%s, but this process was not started that way: %s missing from the "
                            "environment",
-                           kind->name, kind->needs);
+                           (*kind)->name, (*kind)->needs);
     }
     return hx_fail(HX_ERR_INTERNAL, "HX_BOOTSTRAP has choice %d, but hx_boot_kinds has no such row", env->bootstrap);
 }
 
+hx_status_t hx_boot_open(const struct hx_env *env, const hx_bootstrap_t *callbacks, struct hx_boot **boot)
+{
+    const struct hx_boot_kind *kind = &hx_boot_user;
+    hx_status_t status = callbacks ? HX_SUCCESS : kind_find(env, &kind);
+
+    *boot = NULL;
+    if (status)
+        return status;
+    struct hx_boot *new = calloc(1, kind->bytes);
+    if (!new)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
+    new->kind = kind;
+    new->timeout = env->timeout;
+    if (callbacks)
+        new->calls = *callbacks;
+    if ((status = kind->open(new, env)) != HX_SUCCESS)
+        hx_boot_close(new, 0);
+    else
+        *boot = new;
+    return status;
+}
+
 const char *hx_boot_name(const struct hx_boot *boot)
 {
-    return boot->ops->name;
+    return boot->kind->name;
 }
 
 int hx_boot_rank(const struct hx_boot *boot)
@@ -95,44 +100,11 @@ static hx_status_t check_key(const char *key)
     return HX_SUCCESS;
 }
 
-static void hex_encode(const unsigned char *bytes, size_t count, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < count; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    text[2 * count] = '\0';
-}
-
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* In place: bytes[i] is written after text[2i] and text[2i + 1] were read. Returns the count, or -1. */
-static long hex_decode(char *text, size_t length)
-{
-    for (size_t i = 0; i + 1 < length; i += 2) {
-        const int high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
-
-        if (high < 0 || low < 0)
-            return -1;
-        text[i / 2] = (char)(high << 4 | low);
-    }
-    return length % 2 ? -1 : (long)(length / 2);
-}
-
-static size_t piece_capacity(const struct hx_boot *boot)
-{
-    return boot->ops->text ? boot->piece_bytes / 2 : boot->piece_bytes;
-}
-
 hx_status_t hx_boot_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
 {
     hx_status_t status = check_key(key);
-    const size_t total = LENGTH_BYTES + bytes, capacity = piece_capacity(boot);
+    const size_t total = LENGTH_BYTES + bytes, capacity = boot->kind->text ? boot->piece_bytes / 2 : boot->piece_bytes;
+    const uint64_t length = htole64(bytes);
 
     if (status)
         return status;
@@ -143,13 +115,12 @@ hx_status_t hx_boot_put(struct hx_boot *boot, const char *key, const void *value
         return hx_fail(HX_ERR_INTERNAL, "bootstrap value of \"%s\" has %zu bytes, more than %zu", key, bytes,
                        VALUE_MAX_BYTES);
     unsigned char *blob = malloc(total);
-    char *text = boot->ops->text ? malloc(2 * capacity + 1) : NULL;
-    if (!blob || (boot->ops->text && !text)) {
+    char *text = boot->kind->text ? malloc(2 * capacity + 1) : NULL;
+    if (!blob || (boot->kind->text && !text)) {
         status = hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes of bootstrap key \"%s\"", total, key);
         goto release;
     }
-    for (int i = 0; i < LENGTH_BYTES; i++)
-        blob[i] = (unsigned char)((uint64_t)bytes >> (8 * i));
+    memcpy(blob, &length, LENGTH_BYTES);
     if (bytes)
         memcpy(blob + LENGTH_BYTES, value, bytes);
     for (size_t piece = 0, at = 0; at < total && !status; piece++) {
@@ -158,8 +129,8 @@ hx_status_t hx_boot_put(struct hx_boot *boot, const char *key, const void *value
 
         name_piece(boot->fences, key, piece, name);
         if (text)
-            hex_encode(blob + at, n, text);
-        status = boot->ops->put(boot, name, text ? (const void *)text : blob + at, text ? 2 * n : n);
+            sodium_bin2hex(text, 2 * n + 1, blob + at, n);
+        status = boot->kind->put(boot, name, text ? (const void *)text : blob + at, text ? 2 * n : n);
         at += n;
     }
 release:
@@ -170,7 +141,7 @@ release:
 
 hx_status_t hx_boot_fence(struct hx_boot *boot)
 {
-    if (!boot->broken && (boot->broken = boot->ops->fence(boot)) == HX_SUCCESS)
+    if (!boot->broken && (!boot->kind->fence || (boot->broken = boot->kind->fence(boot)) == HX_SUCCESS))
         boot->fences++;
     return boot->broken;
 }
@@ -184,30 +155,29 @@ static hx_status_t get_piece(struct hx_boot *boot, int fence, const char *key, s
 
     *piece = NULL;
     name_piece(fence, key, idx, name);
-    const hx_status_t status = boot->ops->get(boot, (int)key_owner(key), name, &raw, bytes);
+    const hx_status_t status = boot->kind->get(boot, (int)key_owner(key), name, &raw, bytes);
     if (status || !raw)
         return status;
-    if (boot->ops->text) {
-        const long count = hex_decode(raw, *bytes);
-
-        if (count < 0) {
-            free(raw);
-            return hx_fail(HX_ERR_BOOTSTRAP,
-                           "the %s store returned a damaged value for key \"%s\" (not hexadecimal text)",
-                           boot->ops->name, name);
-        }
-        *bytes = (size_t)count;
+    /* in place: a byte is written when its two digits have been read */
+    if (boot->kind->text && sodium_hex2bin(raw, *bytes, raw, *bytes, NULL, bytes, NULL) != 0) {
+        free(raw);
+        return hx_fail(HX_ERR_BOOTSTRAP, "the %s store returned a damaged value for key \"%s\" (not hexadecimal text)",
+                       boot->kind->name, name);
     }
     *piece = raw;
     return HX_SUCCESS;
 }
 
-/* Fetch pieces 1, 2, ... behind the first, which has `have` of the value's bytes. */
-static hx_status_t get_rest(struct hx_boot *boot, int fence, const char *key, char *value, size_t have, size_t total)
+/* Append pieces 1, 2, ... to the first, which has `have` bytes of total. */
+static hx_status_t get_rest(struct hx_boot *boot, int fence, const char *key, unsigned char **blob, size_t have, size_t total)
 {
+    unsigned char *whole = realloc(*blob, total), *piece;
+    size_t bytes;
+
+    if (!whole)
+        return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes of bootstrap key \"%s\"", total, key);
+    *blob = whole;
     for (size_t idx = 1; have < total; idx++) {
-        unsigned char *piece;
-        size_t bytes;
         const hx_status_t status = get_piece(boot, fence, key, idx, &piece, &bytes);
 
         if (status)
@@ -217,9 +187,9 @@ static hx_status_t get_rest(struct hx_boot *boot, int fence, const char *key, ch
             return hx_fail(HX_ERR_BOOTSTRAP,
                            "the %s store holds %zu of %zu bytes of key \"%s\": piece %zu is missing or too "
                            "long",
-                           boot->ops->name, have, total, key, idx);
+                           boot->kind->name, have - LENGTH_BYTES, total - LENGTH_BYTES, key, idx);
         }
-        memcpy(value + have, piece, bytes);
+        memcpy(whole + have, piece, bytes);
         have += bytes;
         free(piece);
     }
@@ -229,8 +199,9 @@ static hx_status_t get_rest(struct hx_boot *boot, int fence, const char *key, ch
 hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, size_t *bytes)
 {
     hx_status_t status = check_key(key);
-    unsigned char *piece = NULL;
+    unsigned char *blob = NULL;
     size_t have = 0;
+    uint64_t length = 0;
     int fence = boot->fences;
 
     *value = NULL;
@@ -238,56 +209,48 @@ hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, siz
     if (!status && key_owner(key) >= boot->size)
         return hx_fail(HX_ERR_BOOTSTRAP, "bootstrap key \"%s\" belongs to rank %ld, but there are %d ranks", key,
                        key_owner(key), boot->size);
-    while (!status && !piece && fence > 0) /* the newest first */
-        status = get_piece(boot, --fence, key, 0, &piece, &have);
+    while (!status && !blob && fence > 0) /* the newest first */
+        status = get_piece(boot, --fence, key, 0, &blob, &have);
     if (status)
         return status;
-    if (!piece)
+    if (!blob)
         return hx_fail(HX_ERR_BOOTSTRAP,
                        "no rank has put the bootstrap key \"%s\" before one of the %d fences so far", key,
                        boot->fences);
-    uint64_t total = 0;
-    for (int i = 0; i < LENGTH_BYTES && have >= LENGTH_BYTES; i++)
-        total |= (uint64_t)piece[i] << (8 * i);
-    if (have < LENGTH_BYTES || total > VALUE_MAX_BYTES || have - LENGTH_BYTES > total) {
-        free(piece);
-        return hx_fail(HX_ERR_BOOTSTRAP,
-                       "the %s store returned a damaged value for key \"%s\": %zu bytes that claim to be %llu",
-                       boot->ops->name, key, have, (unsigned long long)total);
-    }
-    char *whole = malloc(total ? total : 1);
-    if (whole) {
-        memcpy(whole, piece + LENGTH_BYTES, have - LENGTH_BYTES);
-        status = get_rest(boot, fence, key, whole, have - LENGTH_BYTES, total);
-    } else {
-        status =
-            hx_fail(HX_ERR_NOMEM, "no memory for %llu bytes of bootstrap key \"%s\"", (unsigned long long)total, key);
-    }
-    free(piece);
+    memcpy(&length, blob, have < LENGTH_BYTES ? have : LENGTH_BYTES);
+    length = le64toh(length);
+    if (have < LENGTH_BYTES || length > VALUE_MAX_BYTES || have - LENGTH_BYTES > length)
+        status = hx_fail(HX_ERR_BOOTSTRAP,
+                         "the %s store returned a damaged value for key \"%s\": %zu bytes that claim to be %llu",
+                         boot->kind->name, key, have, (unsigned long long)length);
+    else
+        status = get_rest(boot, fence, key, &blob, have, LENGTH_BYTES + length);
     if (status) {
-        free(whole);
+        free(blob);
         return status;
     }
-    *value = whole;
-    *bytes = total;
+    *value = memmove(blob, blob + LENGTH_BYTES, length);
+    *bytes = length;
     return HX_SUCCESS;
 }
 
 void hx_boot_abort(struct hx_boot *boot, const char *why)
 {
-    boot->ops->abort_job(boot, why);
+    if (boot->kind->abort_job)
+        boot->kind->abort_job(boot, why);
 }
 
 void hx_boot_close(struct hx_boot *boot, int finalize)
 {
-    if (boot)
-        boot->ops->close(boot, finalize);
+    if (boot && boot->kind->close)
+        boot->kind->close(boot, finalize);
+    free(boot);
 }
 
 void hx_boot_close_in_child(const struct hx_boot *boot)
 {
-    if (boot->ops->close_in_child)
-        boot->ops->close_in_child(boot);
+    if (boot->kind->close_in_child)
+        boot->kind->close_in_child(boot);
 }
 
 static _Thread_local struct {

@@ -14,15 +14,6 @@ void hx_key_derive(const unsigned char secret[HX_SECRET_BYTES], enum hx_key_use 
 
 struct hx_boot; /* an open bootstrap */
 
-/* One launcher. Rows of hx_boot_kinds, tried in order. */
-struct hx_boot_kind {
-    const char *name;                      /* as in HX_BOOTSTRAP */
-    const char *needs;                     /* the variables that it needs, for messages */
-    int (*present)(const struct hx_env *); /* does the environment show this launcher? 1 yes, 0 no, -1 incomplete, after hx_fail */
-    hx_status_t (*open)(const struct hx_env *, struct hx_boot **);
-};
-extern const struct hx_boot_kind hx_boot_kinds[]; /* ends with a NULL name */
-
 /* Use the caller's own callbacks, or else the launcher that env names or the environment shows. */
 hx_status_t hx_boot_open(const struct hx_env *env, const hx_bootstrap_t *callbacks, struct hx_boot **boot);
 const char *hx_boot_name(const struct hx_boot *boot);

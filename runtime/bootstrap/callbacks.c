@@ -8,14 +8,9 @@
 
 #define VALUE_TEXT_BYTES 1000
 
-struct user {
-    struct hx_boot boot;
-    hx_bootstrap_t calls;
-};
-
 static hx_status_t user_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
 {
-    const hx_bootstrap_t *calls = &((struct user *)boot)->calls;
+    const hx_bootstrap_t *calls = &boot->calls;
     const int rc = calls->put(calls->ctx, key, value);
 
     (void)bytes;
@@ -24,7 +19,7 @@ static hx_status_t user_put(struct hx_boot *boot, const char *key, const void *v
 
 static hx_status_t user_fence(struct hx_boot *boot)
 {
-    const hx_bootstrap_t *calls = &((struct user *)boot)->calls;
+    const hx_bootstrap_t *calls = &boot->calls;
     const int rc = calls->fence(calls->ctx);
 
     return rc ? hx_fail(HX_ERR_BOOTSTRAP, "the caller's bootstrap fence() returned %d", rc) : HX_SUCCESS;
@@ -32,7 +27,7 @@ static hx_status_t user_fence(struct hx_boot *boot)
 
 static hx_status_t user_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
 {
-    const hx_bootstrap_t *calls = &((struct user *)boot)->calls;
+    const hx_bootstrap_t *calls = &boot->calls;
     char *text = calloc(1, VALUE_TEXT_BYTES + 1);
 
     (void)owner;
@@ -47,39 +42,23 @@ static hx_status_t user_get(struct hx_boot *boot, int owner, const char *key, vo
     return HX_SUCCESS;
 }
 
-static void user_abort(struct hx_boot *boot, const char *why)
+static hx_status_t user_open(struct hx_boot *boot, const struct hx_env *env)
 {
-    (void)boot; /* hx_bootstrap_t has no such callback: the caller sees the returned status */
-    (void)why;
-}
+    const hx_bootstrap_t *calls = &boot->calls;
 
-static void user_close(struct hx_boot *boot, int finalize)
-{
-    (void)finalize;
-    free(boot);
-}
-
-static const struct hx_boot_ops user_ops = {"user", 1, user_put, user_fence, user_get, user_abort, user_close, NULL};
-
-hx_status_t hx_boot_user_open(const struct hx_env *env, const hx_bootstrap_t *callbacks, struct hx_boot **boot)
-{
-    if (callbacks->size < 1 || callbacks->rank < 0 || callbacks->rank >= callbacks->size)
-        return hx_fail(HX_ERR_ARG, "the caller's bootstrap has rank %d of %d; ranks are 0 to size - 1",
-                       callbacks->rank, callbacks->size);
-    if (!callbacks->put || !callbacks->fence || !callbacks->get)
+    (void)env;
+    if (calls->size < 1 || calls->rank < 0 || calls->rank >= calls->size)
+        return hx_fail(HX_ERR_ARG, "the caller's bootstrap has rank %d of %d; ranks are 0 to size - 1", calls->rank, calls->size);
+    if (!calls->put || !calls->fence || !calls->get)
         return hx_fail(HX_ERR_ARG, "the caller's bootstrap lacks its %s callback",
-                       !callbacks->put     ? "put"
-                       : !callbacks->fence ? "fence"
-                                           : "get");
-    struct user *user = malloc(sizeof *user);
-    if (!user)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
-    *user = (struct user){.boot = {.ops = &user_ops,
-                                   .rank = callbacks->rank,
-                                   .size = callbacks->size,
-                                   .piece_bytes = VALUE_TEXT_BYTES,
-                                   .timeout = env->timeout},
-                          .calls = *callbacks};
-    *boot = &user->boot;
+                       !calls->put     ? "put"
+                       : !calls->fence ? "fence"
+                                       : "get");
+    boot->rank = calls->rank;
+    boot->size = calls->size;
+    boot->piece_bytes = VALUE_TEXT_BYTES;
     return HX_SUCCESS;
 }
+
+const struct hx_boot_kind hx_boot_user = {
+    .name = "user", .bytes = sizeof(struct hx_boot), .text = 1, .open = user_open, .put = user_put, .fence = user_fence, .get = user_get};

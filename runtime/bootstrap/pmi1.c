@@ -44,7 +44,7 @@ static int is_socket(int fd)
 /* If a launcher runs inside the job of another, the inner one counts. Variables of PMIx pass through any program, but a launcher
  * closes descriptors that are not its own. So if PMI_FD is an open socket, the PMI-1 launcher is the inner one; else PMI_FD is left
  * over from the outer job. */
-int hx_boot_pmi1_present(const struct hx_env *env)
+static int pmi1_present(const struct hx_env *env)
 {
     static const char *const others[] = {"PMI_RANK", "PMI_SIZE"};
     const char *text = hx_env_launcher("PMI_FD");
@@ -217,10 +217,7 @@ static void pmi1_close(struct hx_boot *boot, int finalize)
         close(pmi1->fd);
         is_finalized = 1;
     }
-    free(pmi1);
 }
-
-static const struct hx_boot_ops pmi1_ops = {"pmi1", 1, pmi1_put, pmi1_fence, pmi1_get, pmi1_abort, pmi1_close, NULL};
 
 static hx_status_t handshake(struct pmi1 *pmi1)
 {
@@ -252,31 +249,24 @@ static hx_status_t handshake(struct pmi1 *pmi1)
     return HX_SUCCESS;
 }
 
-hx_status_t hx_boot_pmi1_open(const struct hx_env *env, struct hx_boot **boot)
+static hx_status_t pmi1_open(struct hx_boot *boot, const struct hx_env *env)
 {
-    struct pmi1 *pmi1;
+    struct pmi1 *pmi1 = (struct pmi1 *)boot;
 
+    (void)env;
     if (is_finalized)
         return hx_fail(HX_ERR_BOOTSTRAP, "this process has left the PMI launcher (PMI_FD) already, in a start that failed");
-    if (!(pmi1 = calloc(1, sizeof *pmi1)))
-        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
-    pmi1->boot = (struct hx_boot){.ops = &pmi1_ops,
-                                  .rank = parse_number(hx_env_launcher("PMI_RANK"), 0),
-                                  .size = parse_number(hx_env_launcher("PMI_SIZE"), 1),
-                                  .timeout = env->timeout};
+    boot->rank = parse_number(hx_env_launcher("PMI_RANK"), 0);
+    boot->size = parse_number(hx_env_launcher("PMI_SIZE"), 1);
     pmi1->fd = parse_number(hx_env_launcher("PMI_FD"), 0);
-    hx_status_t status = HX_SUCCESS;
-    if (pmi1->boot.rank >= pmi1->boot.size)
-        status = hx_fail(HX_ERR_ENV, "PMI_RANK=%d, but PMI_SIZE=%d; ranks are 0 to size - 1", pmi1->boot.rank,
-                         pmi1->boot.size);
-    if (!status)
-        status = handshake(pmi1);
+    if (boot->rank >= boot->size)
+        return hx_fail(HX_ERR_ENV, "PMI_RANK=%d, but PMI_SIZE=%d; ranks are 0 to size - 1", boot->rank, boot->size);
+    const hx_status_t status = handshake(pmi1);
     if (!status)
         fcntl(pmi1->fd, F_SETFD, FD_CLOEXEC); /* else a program that this rank starts could use it */
-    if (status) {
-        free(pmi1);
-        return status;
-    }
-    *boot = &pmi1->boot;
-    return HX_SUCCESS;
+    return status;
 }
+
+const struct hx_boot_kind hx_boot_pmi1 = {
+    .name = "pmi1", .needs = "PMI_FD, PMI_RANK and PMI_SIZE", .bytes = sizeof(struct pmi1), .text = 1, .present = pmi1_present,
+    .open = pmi1_open, .put = pmi1_put, .fence = pmi1_fence, .get = pmi1_get, .abort_job = pmi1_abort, .close = pmi1_close};

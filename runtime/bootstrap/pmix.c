@@ -6,8 +6,9 @@
 #include "runtime/base/process.h"
 
 #define LIBRARY "libpmix.so.2"
+#define NEEDS "PMIX_NAMESPACE and PMIX_RANK"
 
-int hx_boot_pmix_present(const struct hx_env *env)
+static int pmix_present(const struct hx_env *env)
 {
     const char *space = hx_env_launcher("PMIX_NAMESPACE"), *rank = hx_env_launcher("PMIX_RANK");
 
@@ -21,13 +22,16 @@ int hx_boot_pmix_present(const struct hx_env *env)
 
 #ifndef HAVE_PMIX
 
-hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
+static hx_status_t pmix_open(struct hx_boot *boot, const struct hx_env *env)
 {
-    (void)env;
     (void)boot;
+    (void)env;
     return hx_fail(HX_ERR_BOOTSTRAP, "PMIx started this process, but this Hierax was built without pmix.h (Debian: "
                                      "libpmix-dev); with Slurm, srun --mpi=pmi2 works too");
 }
+
+const struct hx_boot_kind hx_boot_pmix = {
+    .name = "pmix", .needs = NEEDS, .bytes = sizeof(struct hx_boot), .present = pmix_present, .open = pmix_open};
 
 #else
 
@@ -43,7 +47,7 @@ hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
 
 #define PIECE_BYTES 16384 /* far below the shared-memory segments that PMIx servers keep values in */
 
-/* The entry points used, by their names without PMIx_. */
+/* The entry points used, in the order of their names in pmix_load. */
 struct pmix_calls {
     __typeof__(PMIx_Init) *Init;
     __typeof__(PMIx_Finalize) *Finalize;
@@ -60,20 +64,13 @@ struct pmix {
     struct pmix_calls calls;
     pmix_proc_t me;
     int fenced;        /* eventfd: PMIx's thread writes 1 + the status of a fence to it */
-    int fence_pending; /* a fence timed out: PMIx may still use this struct, so it is never freed */
+    int fence_pending; /* a fence timed out: PMIx may still use fenced, so it is never closed */
 };
 
 static hx_status_t pmix_load(struct pmix_calls *calls)
 {
-    const struct {
-        const char *name;
-        void *call;
-    } rows[] = {
-        {"PMIx_Init", &calls->Init},     {"PMIx_Finalize", &calls->Finalize},
-        {"PMIx_Abort", &calls->Abort},   {"PMIx_Put", &calls->Put},
-        {"PMIx_Commit", &calls->Commit}, {"PMIx_Fence_nb", &calls->Fence_nb},
-        {"PMIx_Get", &calls->Get},       {"PMIx_Error_string", &calls->Error_string},
-    };
+    static const char *const names[] = {"PMIx_Init",   "PMIx_Finalize", "PMIx_Abort", "PMIx_Put",
+                                        "PMIx_Commit", "PMIx_Fence_nb", "PMIx_Get",   "PMIx_Error_string"};
     /* Never closed: PMIx leaves a thread and exit handlers behind. */
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
@@ -82,12 +79,13 @@ static hx_status_t pmix_load(struct pmix_calls *calls)
                        "PMIx started this process, but %s cannot be loaded (Debian: apt-get install "
                        "libpmix2): %s",
                        LIBRARY, dlerror());
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        void *symbol = dlsym(library, rows[i].name);
+    _Static_assert(sizeof *calls == sizeof names, "a name for each");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        void *symbol = dlsym(library, names[i]);
 
         if (!symbol)
-            return hx_fail(HX_ERR_BOOTSTRAP, "%s lacks %s: too old", LIBRARY, rows[i].name);
-        memcpy(rows[i].call, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
+            return hx_fail(HX_ERR_BOOTSTRAP, "%s lacks %s: too old", LIBRARY, names[i]);
+        memcpy((char *)calls + i * sizeof symbol, &symbol, sizeof symbol); /* ISO C has no cast from object to function pointer */
     }
     return HX_SUCCESS;
 }
@@ -121,12 +119,11 @@ static hx_status_t pmix_put(struct hx_boot *boot, const char *key, const void *v
 }
 
 /* Runs in PMIx's thread. */
-static void fence_done(pmix_status_t status, void *argument)
+static void fence_done(pmix_status_t status, void *fenced)
 {
-    const struct pmix *pmix = argument;
     const uint64_t told = 1 + (uint64_t)(uint32_t)status;
 
-    while (write(pmix->fenced, &told, sizeof told) < 0 && errno == EINTR)
+    while (write((int)(intptr_t)fenced, &told, sizeof told) < 0 && errno == EINTR)
         ;
 }
 
@@ -139,7 +136,7 @@ static hx_status_t pmix_fence(struct hx_boot *boot)
 
     if (rc != PMIX_SUCCESS)
         return pmix_failed(pmix, "PMIx_Commit", "", rc);
-    rc = pmix->calls.Fence_nb(NULL, 0, &collect, 1, fence_done, pmix);
+    rc = pmix->calls.Fence_nb(NULL, 0, &collect, 1, fence_done, (void *)(intptr_t)pmix->fenced);
     if (rc == PMIX_OPERATION_SUCCEEDED) /* done at once; no callback will come */
         return HX_SUCCESS;
     if (rc != PMIX_SUCCESS)
@@ -190,13 +187,9 @@ static void pmix_close(struct hx_boot *boot, int finalize)
 
     if (finalize)
         pmix->calls.Finalize(NULL, 0);
-    if (pmix->fence_pending)
-        return;
-    close(pmix->fenced);
-    free(pmix);
+    if (!pmix->fence_pending)
+        close(pmix->fenced);
 }
-
-static const struct hx_boot_ops pmix_ops = {"pmix", 0, pmix_put, pmix_fence, pmix_get, pmix_abort, pmix_close, NULL};
 
 static hx_status_t pmix_start(struct pmix *pmix)
 {
@@ -257,33 +250,26 @@ static int rank_above(void)
     return 0;
 }
 
-hx_status_t hx_boot_pmix_open(const struct hx_env *env, struct hx_boot **boot)
+static hx_status_t pmix_open(struct hx_boot *boot, const struct hx_env *env)
 {
+    struct pmix *pmix = (struct pmix *)boot;
     const int above = rank_above();
 
+    (void)env;
+    boot->piece_bytes = PIECE_BYTES;
+    pmix->fenced = eventfd(0, EFD_CLOEXEC);
+    if (pmix->fenced < 0)
+        return hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno));
     if (above > 0)
         return hx_fail(HX_ERR_ENV, "process %d, an ancestor of this one, is rank %s of this PMIx job. The child of a rank cannot "
                                    "join the job. For a job of its own, start it by a launcher, or unset PMIX_NAMESPACE and "
                                    "PMIX_RANK", above, hx_env_launcher("PMIX_RANK"));
-    struct pmix *pmix = calloc(1, sizeof *pmix);
-
-    if (!pmix)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
-    pmix->boot = (struct hx_boot){.ops = &pmix_ops, .piece_bytes = PIECE_BYTES, .timeout = env->timeout};
-    pmix->fenced = eventfd(0, EFD_CLOEXEC);
-    hx_status_t status = pmix->fenced < 0 ? hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno)) : HX_SUCCESS;
-    if (!status)
-        status = pmix_load(&pmix->calls);
-    if (!status)
-        status = pmix_start(pmix);
-    if (status) {
-        if (pmix->fenced >= 0)
-            close(pmix->fenced);
-        free(pmix);
-        return status;
-    }
-    *boot = &pmix->boot;
-    return HX_SUCCESS;
+    const hx_status_t status = pmix_load(&pmix->calls);
+    return status ? status : pmix_start(pmix);
 }
+
+const struct hx_boot_kind hx_boot_pmix = {
+    .name = "pmix", .needs = NEEDS, .bytes = sizeof(struct pmix), .present = pmix_present, .open = pmix_open, .put = pmix_put,
+    .fence = pmix_fence, .get = pmix_get, .abort_job = pmix_abort, .close = pmix_close};
 
 #endif

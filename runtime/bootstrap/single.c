@@ -20,12 +20,6 @@ static hx_status_t single_put(struct hx_boot *boot, const char *key, const void 
     return HX_SUCCESS;
 }
 
-static hx_status_t single_fence(struct hx_boot *boot)
-{
-    (void)boot;
-    return HX_SUCCESS;
-}
-
 static hx_status_t single_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
 {
     const void *found = hx_keyvalue_get(&((struct single *)boot)->values, key, strlen(key), bytes);
@@ -40,21 +34,17 @@ static hx_status_t single_get(struct hx_boot *boot, int owner, const char *key, 
     return HX_SUCCESS;
 }
 
-static void single_abort(struct hx_boot *boot, const char *why)
-{
-    (void)boot;
-    (void)why;
-}
-
 static void single_close(struct hx_boot *boot, int finalize)
 {
     (void)finalize;
     hx_keyvalue_clear(&((struct single *)boot)->values);
-    free(boot);
 }
 
-static const struct hx_boot_ops single_ops = {"single",     0,           single_put, single_fence, single_get,
-                                              single_abort, single_close, NULL};
+static int single_present(const struct hx_env *env)
+{
+    (void)env;
+    return 1;
+}
 
 /* The most common start-up mistake: each process of a job runs alone. */
 static void warn_if_not_alone(void)
@@ -81,15 +71,15 @@ static void warn_if_not_alone(void)
     }
 }
 
-hx_status_t hx_boot_single_open(const struct hx_env *env, struct hx_boot **boot)
+static hx_status_t single_open(struct hx_boot *boot, const struct hx_env *env)
 {
-    struct single *single = malloc(sizeof *single);
-
-    if (!single)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
-    *single = (struct single){.boot = {.ops = &single_ops, .size = 1, .piece_bytes = SIZE_MAX}};
+    boot->size = 1;
+    boot->piece_bytes = SIZE_MAX;
     if (env->bootstrap == 0)
         warn_if_not_alone();
-    *boot = &single->boot;
     return HX_SUCCESS;
 }
+
+const struct hx_boot_kind hx_boot_single = {
+    .name = "single", .needs = "none", .bytes = sizeof(struct single), .present = single_present, .open = single_open, .put = single_put,
+    .get = single_get, .close = single_close};

@@ -22,6 +22,12 @@
 #define GREET_SECONDS 10.0   /* how long to try again if the store closes the connection during the handshake */
 #define CLEAR_MAX_BYTES 4096 /* frames that are not sealed are short */
 
+struct answer {
+    uint32_t op, status;
+    size_t bytes;
+    char *value; /* malloc'ed, NUL behind it */
+};
+
 struct tcp {
     struct hx_boot boot;
     int fd;
@@ -34,12 +40,7 @@ struct tcp {
     struct hx_store_keys keys;
     struct hx_root root;
     struct hx_store_thread *thread; /* rank 0, where no launcher serves */
-};
-
-struct answer {
-    uint32_t op, status;
-    size_t bytes;
-    char *value; /* malloc'ed, NUL behind it */
+    struct answer answer;           /* the last one */
 };
 
 /* coll_run removes the variables of outer launchers. So variables of another launcher are from an inner one, such as an mpirun that
@@ -49,7 +50,7 @@ static int has_nearer_launcher(const struct hx_env *env)
     return env->bootstrap == 0 && env->launcher > 0 && (hx_env_launcher("PMI_FD") || hx_env_launcher("PMIX_NAMESPACE"));
 }
 
-int hx_boot_tcp_present(const struct hx_env *env)
+static int tcp_present(const struct hx_env *env)
 {
     const int have_rank = env->rank >= 0, have_size = env->size >= 0;
 
@@ -118,7 +119,14 @@ static int is_sealed(const struct tcp *tcp, const struct hx_store_frame *head)
     return tcp->state == JOINED || (tcp->state == PROVING && head->op != HX_STORE_REFUSE);
 }
 
-static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double deadline)
+static hx_status_t not_a_store(struct tcp *tcp)
+{
+    return connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s is not a Hierax store",
+                                         tcp->root.host, tcp->root.port));
+}
+
+/* Read an answer into tcp->answer. */
+static hx_status_t receive_answer(struct tcp *tcp, double deadline)
 {
     struct hx_store_frame wire;
     hx_status_t status = receive(tcp, &wire, sizeof wire, deadline);
@@ -129,25 +137,18 @@ static hx_status_t receive_answer(struct tcp *tcp, struct answer *answer, double
     const int sealed = is_sealed(tcp, &head);
     const size_t bytes = head.value_bytes;
     if ((head.magic & 0xffff0000u) != HX_STORE_MAGIC || bytes > (sealed ? HX_STORE_VALUE_MAX_BYTES : CLEAR_MAX_BYTES) ||
-        (!sealed && head.op != HX_STORE_HELLO && head.op != HX_STORE_REFUSE)) {
-        return connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s is not a Hierax "
-                                                        "store", tcp->root.host,
-                                      tcp->root.port));
-    }
-    *answer = (struct answer){head.op, head.status, bytes, malloc(bytes + HX_STORE_SEAL_BYTES + 1)};
-    if (!answer->value)
+        (!sealed && head.op != HX_STORE_HELLO && head.op != HX_STORE_REFUSE))
+        return not_a_store(tcp);
+    free(tcp->answer.value);
+    tcp->answer = (struct answer){head.op, head.status, bytes, malloc(bytes + HX_STORE_SEAL_BYTES + 1)};
+    if (!tcp->answer.value)
         return connection_break(tcp, hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes));
-    status = receive(tcp, answer->value, bytes + (sealed ? HX_STORE_SEAL_BYTES : 0), deadline);
-    if (!status && sealed && hx_store_unseal(&tcp->keys.from_store, &wire, answer->value, bytes) < 0)
+    status = receive(tcp, tcp->answer.value, bytes + (sealed ? HX_STORE_SEAL_BYTES : 0), deadline);
+    if (!status && sealed && hx_store_unseal(&tcp->keys.from_store, &wire, tcp->answer.value, bytes) < 0)
         status = connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s does not know HX_SECRET, or "
                                                           "its answer was changed on the way", tcp->root.host, tcp->root.port));
-    if (status) {
-        free(answer->value);
-        answer->value = NULL;
-        return status;
-    }
-    answer->value[bytes] = '\0';
-    return HX_SUCCESS;
+    tcp->answer.value[bytes] = '\0';
+    return status;
 }
 
 static hx_status_t send_all(struct tcp *tcp, const unsigned char *bytes, size_t count)
@@ -170,47 +171,38 @@ static hx_status_t send_all(struct tcp *tcp, const unsigned char *bytes, size_t 
     return HX_SUCCESS;
 }
 
-static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const void *key, size_t key_bytes,
-                                const void *value, size_t bytes)
+/* key: NULL: none. */
+static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const char *key, const void *value, size_t bytes)
 {
-    const struct hx_store_frame in_order = {HX_STORE_MAGIC | HX_STORE_VERSION, op, 0, (uint32_t)key_bytes, (uint32_t)bytes};
-    const struct hx_store_frame head = hx_store_frame_swap(&in_order);
-    const size_t body = key_bytes + bytes;
-    unsigned char *whole = malloc(sizeof head + body + HX_STORE_SEAL_BYTES);
+    const size_t key_bytes = key ? strlen(key) : 0, most = sizeof(struct hx_store_frame) + key_bytes + bytes + HX_STORE_SEAL_BYTES;
+    unsigned char *whole = malloc(most);
 
     if (!whole)
-        return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes to the store", body);
-    memcpy(whole, &head, sizeof head);
-    if (key_bytes)
-        memcpy(whole + sizeof head, key, key_bytes);
-    if (bytes)
-        memcpy(whole + sizeof head + key_bytes, value, bytes);
-    if (tcp->state == JOINED)
-        hx_store_seal(&tcp->keys.from_client, &head, whole + sizeof head, body);
-    const hx_status_t status = send_all(tcp, whole, sizeof head + body + (tcp->state == JOINED ? HX_STORE_SEAL_BYTES : 0));
+        return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes to the store", most);
+    const size_t count = hx_store_frame_write(whole, tcp->state == JOINED ? &tcp->keys.from_client : NULL, op, 0, key, key_bytes, value, bytes);
+    const hx_status_t status = send_all(tcp, whole, count);
     free(whole);
     return status;
 }
 
 /* The fence took too long: ask the store which ranks are missing. The answer may still be success. */
-static hx_status_t fence_time_out(struct tcp *tcp, struct answer *answer)
+static hx_status_t fence_time_out(struct tcp *tcp)
 {
     char seconds[32];
 
     snprintf(seconds, sizeof seconds, "%g", tcp->boot.timeout);
-    const hx_status_t status = send_request(tcp, HX_STORE_LATE, NULL, 0, seconds, strlen(seconds));
-    return status ? status : receive_answer(tcp, answer, hx_deadline(LATE_SECONDS));
+    const hx_status_t status = send_request(tcp, HX_STORE_LATE, NULL, seconds, strlen(seconds));
+    return status ? status : receive_answer(tcp, hx_deadline(LATE_SECONDS));
 }
 
-/* Wait for the answer to op. If the answer is an error, this call fails with it. The caller frees answer->value. */
-static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op, struct answer *answer)
+/* Wait for the answer to op, in tcp->answer. If the answer is an error, this call fails with it. */
+static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op)
 {
-    hx_status_t status;
+    const struct answer *answer = &tcp->answer;
+    hx_status_t status = receive_answer(tcp, hx_deadline(tcp->boot.timeout));
 
-    *answer = (struct answer){.value = NULL};
-    status = receive_answer(tcp, answer, hx_deadline(tcp->boot.timeout));
     if (status == HX_ERR_TIMEOUT && op == HX_STORE_FENCE)
-        status = fence_time_out(tcp, answer);
+        status = fence_time_out(tcp);
     if (status == HX_ERR_TIMEOUT)
         return connection_break(tcp, hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %g s (HX_TIMEOUT); if another program has this "
                                       "port, choose a free one for HX_ROOT", tcp->root.host, tcp->root.port, tcp->boot.timeout));
@@ -219,69 +211,51 @@ static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op, struct an
     if (answer->op == HX_STORE_REFUSE) {
         for (char *c = answer->value; *c; c++) /* any process may have sent it */
             *c = (unsigned char)*c < ' ' ? ' ' : *c;
-        status = connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "%s", answer->value));
-    } else if (answer->status != HX_SUCCESS && answer->status != HX_STORE_ABSENT) {
-        status = hx_fail((hx_status_t)answer->status, "%s", answer->value);
+        return connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "%s", answer->value));
     }
-    if (status) {
-        free(answer->value);
-        answer->value = NULL;
-    }
-    return status;
+    if (answer->status != HX_SUCCESS && answer->status != HX_STORE_ABSENT)
+        return hx_fail((hx_status_t)answer->status, "%s", answer->value);
+    return HX_SUCCESS;
 }
 
-static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const void *key, size_t key_bytes, const void *value,
-                           size_t bytes, struct answer *answer)
+static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const char *key, const void *value, size_t bytes)
 {
-    *answer = (struct answer){.value = NULL};
     if (tcp->broken) {
         hx_recall(tcp->why);
         return tcp->broken;
     }
-    const hx_status_t status = send_request(tcp, op, key, key_bytes, value, bytes);
-    return status ? status : receive_reply(tcp, op, answer);
+    const hx_status_t status = send_request(tcp, op, key, value, bytes);
+    return status ? status : receive_reply(tcp, op);
 }
 
 static hx_status_t tcp_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
 {
-    struct answer answer;
-    const hx_status_t status = request((struct tcp *)boot, HX_STORE_PUT, key, strlen(key), value, bytes, &answer);
-
-    free(answer.value);
-    return status;
+    return request((struct tcp *)boot, HX_STORE_PUT, key, value, bytes);
 }
 
 static hx_status_t tcp_fence(struct hx_boot *boot)
 {
-    struct answer answer;
-    const hx_status_t status = request((struct tcp *)boot, HX_STORE_FENCE, NULL, 0, NULL, 0, &answer);
-
-    free(answer.value);
-    return status;
+    return request((struct tcp *)boot, HX_STORE_FENCE, NULL, NULL, 0);
 }
 
 static hx_status_t tcp_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
 {
-    struct answer answer;
+    struct answer *answer = &((struct tcp *)boot)->answer;
+    const hx_status_t status = request((struct tcp *)boot, HX_STORE_GET, key, NULL, 0);
 
     (void)owner;
-    const hx_status_t status = request((struct tcp *)boot, HX_STORE_GET, key, strlen(key), NULL, 0, &answer);
-
-    if (status || answer.status == HX_STORE_ABSENT) {
-        free(answer.value);
+    if (status || answer->status == HX_STORE_ABSENT)
         return status;
-    }
-    *value = answer.value;
-    *bytes = answer.bytes;
+    *value = answer->value;
+    *bytes = answer->bytes;
+    answer->value = NULL;
     return HX_SUCCESS;
 }
 
 static void tcp_abort(struct hx_boot *boot, const char *why)
 {
-    const size_t bytes = strnlen(why, 400);
-
     if (!((struct tcp *)boot)->broken)
-        send_request((struct tcp *)boot, HX_STORE_ABORT, NULL, 0, why, bytes);
+        send_request((struct tcp *)boot, HX_STORE_ABORT, NULL, why, strnlen(why, 400));
 }
 
 static void tcp_close(struct hx_boot *boot, int finalize)
@@ -289,13 +263,13 @@ static void tcp_close(struct hx_boot *boot, int finalize)
     struct tcp *tcp = (struct tcp *)boot;
 
     if (finalize && !tcp->broken)
-        send_request(tcp, HX_STORE_BYE, NULL, 0, NULL, 0);
+        send_request(tcp, HX_STORE_BYE, NULL, NULL, 0);
     if (tcp->fd >= 0)
         close(tcp->fd);
     hx_store_thread_stop(tcp->thread, finalize);
     if (tcp->root.addresses)
         freeaddrinfo(tcp->root.addresses);
-    free(tcp);
+    free(tcp->answer.value);
 }
 
 /* Is it the listener, or the connection of a rank? */
@@ -317,15 +291,11 @@ static void tcp_close_in_child(const struct hx_boot *boot)
         hx_files_visit(is_of_store, &port, hx_file_close);
 }
 
-static const struct hx_boot_ops tcp_ops = {"tcp", 0, tcp_put, tcp_fence, tcp_get, tcp_abort, tcp_close, tcp_close_in_child};
-
 /* Both sides prove that they know the secret. */
 static hx_status_t handshake(struct tcp *tcp, const char *secret)
 {
     struct hx_store_greeting *greeting = &tcp->greeting;
     unsigned char hello[2 * sizeof(uint32_t) + HX_STORE_NONCE_BYTES];
-    const size_t answer_bytes = sizeof greeting->server + HX_STORE_NONCE_BYTES;
-    struct answer answer;
     hx_status_t status;
 
     *greeting = (struct hx_store_greeting){
@@ -335,25 +305,19 @@ static hx_status_t handshake(struct tcp *tcp, const char *secret)
     memcpy(hello, &greeting->rank, sizeof greeting->rank);
     memcpy(hello + sizeof greeting->rank, &greeting->size, sizeof greeting->size);
     memcpy(hello + 2 * sizeof(uint32_t), greeting->client_nonce, HX_STORE_NONCE_BYTES);
-    if ((status = request(tcp, HX_STORE_HELLO, NULL, 0, hello, sizeof hello, &answer)) != HX_SUCCESS)
+    if ((status = request(tcp, HX_STORE_HELLO, NULL, hello, sizeof hello)) != HX_SUCCESS)
         return status;
-    const int is_whole = answer.op == HX_STORE_HELLO && answer.bytes == answer_bytes;
-    if (is_whole) {
-        memcpy(&greeting->server, answer.value, sizeof greeting->server);
-        memcpy(greeting->store_nonce, answer.value + sizeof greeting->server, HX_STORE_NONCE_BYTES);
-    }
-    free(answer.value);
-    if (!is_whole)
-        return hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s is not a Hierax "
-                                         "store", tcp->root.host, tcp->root.port);
+    if (tcp->answer.op != HX_STORE_HELLO || tcp->answer.bytes != sizeof greeting->server + HX_STORE_NONCE_BYTES)
+        return not_a_store(tcp);
+    memcpy(&greeting->server, tcp->answer.value, sizeof greeting->server);
+    memcpy(greeting->store_nonce, tcp->answer.value + sizeof greeting->server, HX_STORE_NONCE_BYTES);
     tcp->server = ntohl(greeting->server);
     hx_store_keys_open(&tcp->keys, secret, greeting);
-    if ((status = send_request(tcp, HX_STORE_JOIN, NULL, 0, tcp->keys.proof, sizeof tcp->keys.proof)) != HX_SUCCESS)
+    if ((status = send_request(tcp, HX_STORE_JOIN, NULL, tcp->keys.proof, sizeof tcp->keys.proof)) != HX_SUCCESS)
         return status;
     tcp->state = PROVING;
-    status = receive_reply(tcp, HX_STORE_JOIN, &answer);
-    free(answer.value);
-    tcp->state = status ? tcp->state : JOINED;
+    if ((status = receive_reply(tcp, HX_STORE_JOIN)) == HX_SUCCESS)
+        tcp->state = JOINED;
     return status;
 }
 
@@ -384,35 +348,27 @@ static hx_status_t store_join(struct tcp *tcp, const char *secret)
     }
 }
 
-hx_status_t hx_boot_tcp_open(const struct hx_env *env, struct hx_boot **boot)
+static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
 {
     const char *secret = env->secret ? env->secret : "";
-    struct tcp *tcp = calloc(1, sizeof *tcp);
+    struct tcp *tcp = (struct tcp *)boot;
+    hx_status_t status;
 
-    if (!tcp)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the bootstrap");
-    tcp->boot = (struct hx_boot){.ops = &tcp_ops,
-                                 .rank = (int)env->rank,
-                                 .size = (int)env->size,
-                                 .piece_bytes = SIZE_MAX,
-                                 .timeout = env->timeout};
+    boot->rank = (int)env->rank;
+    boot->size = (int)env->size;
+    boot->piece_bytes = SIZE_MAX;
     tcp->fd = -1;
     tcp->server = HX_STORE_LAUNCHER;
-    hx_status_t status = HX_SUCCESS;
     if (hx_secret_is_hidden(secret))
-        status = hx_fail(HX_ERR_ENV, "HX_SECRET is overwritten: this process has the environment of a rank that has read it. The "
-                                     "child of a rank cannot join the job. For a job of its own, set HX_ROOT, HX_RANK, HX_SIZE "
-                                     "and HX_SECRET anew");
-    if (!status)
-        status = hx_root_resolve(env->root, &tcp->root);
+        return hx_fail(HX_ERR_ENV, "HX_SECRET is overwritten: this process has the environment of a rank that has read it. The "
+                                   "child of a rank cannot join the job. For a job of its own, set HX_ROOT, HX_RANK, HX_SIZE "
+                                   "and HX_SECRET anew");
+    status = hx_root_resolve(env->root, &tcp->root);
     if (!status && env->rank == 0)
         status = hx_store_thread_start(&tcp->root, (int)env->size, secret, &tcp->thread);
-    if (!status)
-        status = store_join(tcp, secret);
-    if (status) {
-        tcp_close(&tcp->boot, 0);
-        return status;
-    }
-    *boot = &tcp->boot;
-    return HX_SUCCESS;
+    return status ? status : store_join(tcp, secret);
 }
+
+const struct hx_boot_kind hx_boot_tcp = {
+    .name = "tcp", .needs = "HX_ROOT, HX_RANK and HX_SIZE", .bytes = sizeof(struct tcp), .present = tcp_present, .open = tcp_open,
+    .put = tcp_put, .fence = tcp_fence, .get = tcp_get, .abort_job = tcp_abort, .close = tcp_close, .close_in_child = tcp_close_in_child};

@@ -71,9 +71,7 @@ void hx_store_client_flush(struct hx_store_client *client)
 void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op, uint32_t status, const void *value,
                             size_t bytes)
 {
-    const struct hx_store_frame in_order = {HX_STORE_MAGIC | HX_STORE_VERSION, op, status, 0, (uint32_t)bytes};
-    const struct hx_store_frame head = hx_store_frame_swap(&in_order);
-    const size_t needed = client->out_bytes + sizeof head + bytes + (client->sealed ? HX_STORE_SEAL_BYTES : 0);
+    const size_t needed = client->out_bytes + sizeof(struct hx_store_frame) + bytes + HX_STORE_SEAL_BYTES;
 
     if (needed > client->out_capacity) {
         char *bigger = realloc(client->out, needed);
@@ -85,12 +83,8 @@ void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op,
         client->out = bigger;
         client->out_capacity = needed;
     }
-    memcpy(client->out + client->out_bytes, &head, sizeof head);
-    if (bytes)
-        memcpy(client->out + client->out_bytes + sizeof head, value, bytes);
-    if (client->sealed)
-        hx_store_seal(&client->keys.from_store, &head, client->out + client->out_bytes + sizeof head, bytes);
-    client->out_bytes = needed;
+    client->out_bytes += hx_store_frame_write(client->out + client->out_bytes, client->sealed ? &client->keys.from_store : NULL, op, status,
+                                              NULL, 0, value, bytes);
     hx_store_client_flush(client);
 }
 

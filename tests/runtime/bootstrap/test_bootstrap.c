@@ -770,8 +770,8 @@ static void half_set_environments_are_errors(void **state)
         const struct hx_env env = {.bootstrap = kind, .rank = -1, .size = -1};
 
         assert_int_equal(hx_boot_open(&env, NULL, &boot), HX_ERR_ENV);
-        assert_detail(hx_boot_kinds[kind - 1].name);
-        assert_detail(hx_boot_kinds[kind - 1].needs);
+        assert_detail(hx_boot_kinds[kind - 1]->name);
+        assert_detail(hx_boot_kinds[kind - 1]->needs);
     }
 }
 
@@ -801,12 +801,12 @@ static void launcher_variables_are_checked(void **state)
 static void kinds_match_choices(void **state)
 {
     (void)state;
-    for (int i = 0; hx_boot_kinds[i].name; i++) {
+    for (int i = 0; hx_boot_kinds[i]; i++) {
         char setting[64];
         const char *const overrides[] = {setting, NULL};
         struct hx_env env;
 
-        snprintf(setting, sizeof setting, "HX_BOOTSTRAP=%s", hx_boot_kinds[i].name);
+        snprintf(setting, sizeof setting, "HX_BOOTSTRAP=%s", hx_boot_kinds[i]->name);
         assert_int_equal(hx_env_load(&env, overrides), HX_SUCCESS);
         assert_int_equal(env.bootstrap, i + 1);
         hx_env_release(&env);
