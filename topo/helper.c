@@ -26,10 +26,8 @@ static int compare(const void *left, const void *right)
 
 static int share_cache(const struct hx_topo *topo, hwloc_const_bitmap_t units, int unit)
 {
-    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, HWLOC_OBJ_L3CACHE, at));)
-        if (hwloc_bitmap_intersects(at->cpuset, units))
-            return hwloc_bitmap_isset(at->cpuset, (unsigned)unit);
-    return 0;
+    hwloc_obj_t l3 = hwloc_get_next_obj_covering_cpuset_by_type(topo->hwloc, units, HWLOC_OBJ_L3CACHE, NULL);
+    return l3 && hwloc_bitmap_isset(l3->cpuset, (unsigned)unit);
 }
 
 int hx_helper_units(const struct hx_topo *topo, const struct hx_nic *nic, int program_unit, int *units, int capacity)

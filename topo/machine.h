@@ -23,5 +23,8 @@ struct hx_topo {
     int described; /* from a file or a description, not of this machine */
 };
 
+/* The object of this type that holds all these processing units, or NULL. */
+hwloc_obj_t hx_topo_holder(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_const_bitmap_t units);
+
 /* As hx_nic_distances, from these processing units. */
 int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const struct hx_nic *nic);

@@ -13,14 +13,11 @@
 
 #include "topo/machine.h"
 
-/* Does one object of this type hold the whole set, and the other one, if given? */
-static int one_holds(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_const_bitmap_t set,
-                     hwloc_const_bitmap_t other)
+/* Does one object of this type hold both sets? */
+static int one_holds(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_const_bitmap_t here, hwloc_const_bitmap_t there)
 {
-    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, type, at));)
-        if (hwloc_bitmap_isincluded(set, at->cpuset) && (!other || hwloc_bitmap_isincluded(other, at->cpuset)))
-            return 1;
-    return 0;
+    hwloc_obj_t holder = hx_topo_holder(topo, type, here);
+    return holder && hwloc_bitmap_isincluded(there, holder->cpuset);
 }
 
 /* By PCI address, else by the operating system's name, because libfabric's tcp reports only "eth0". */
@@ -47,7 +44,7 @@ int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const
     if (one_holds(topo, HWLOC_OBJ_PACKAGE, here, there))
         return 1;
     /* 2 needs two known sockets. A thread or device that belongs to the whole machine has no distance. */
-    return one_holds(topo, HWLOC_OBJ_PACKAGE, here, NULL) && one_holds(topo, HWLOC_OBJ_PACKAGE, there, NULL) ? 2 : 3;
+    return hx_topo_holder(topo, HWLOC_OBJ_PACKAGE, here) && hx_topo_holder(topo, HWLOC_OBJ_PACKAGE, there) ? 2 : 3;
 }
 
 void hx_nic_distances(const struct hx_topo *topo, struct hx_nic *nics, int n)
@@ -59,19 +56,19 @@ void hx_nic_distances(const struct hx_topo *topo, struct hx_nic *nics, int n)
 /* Negative when a is better. */
 static int compare_merit(const struct hx_nic *a, const struct hx_nic *b)
 {
-    if (!a->up != !b->up)
-        return a->up ? -1 : 1;
-    if (!a->loopback != !b->loopback)
-        return a->loopback ? 1 : -1;
-    if (!a->software != !b->software)
-        return a->software ? 1 : -1;
-    if (a->distance != b->distance)
-        return a->distance < b->distance ? -1 : 1;
-    if (a->rate_bits != b->rate_bits)
-        return a->rate_bits > b->rate_bits ? -1 : 1;
-    if (a->shadowed != b->shadowed)
-        return a->shadowed ? 1 : -1;
-    return !a->stacked != !b->stacked ? (a->stacked ? 1 : -1) : 0;
+    const uint64_t faults[][2] = { /* the lower is better */
+        {!a->up, !b->up},
+        {!!a->loopback, !!b->loopback},
+        {!!a->software, !!b->software},
+        {(uint64_t)a->distance, (uint64_t)b->distance},
+        {b->rate_bits, a->rate_bits},
+        {!!a->shadowed, !!b->shadowed},
+        {!!a->stacked, !!b->stacked},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (faults[i][0] != faults[i][1])
+            return faults[i][0] < faults[i][1] ? -1 : 1;
+    return 0;
 }
 
 static int compare(const void *left, const void *right)

@@ -20,7 +20,6 @@ struct hx_nic {
     int stacked;            /* on top of another interface, such as a VLAN */
     int software;           /* no device, and not on top of one: a tunnel, a bridge, a veth. Its rate is nominal */
     int efa;                /* an AWS EFA device */
-    uint32_t efa_caps;      /* its EFADV_DEVICE_ATTR_CAPS_* */
     int distance;           /* out: 0 same NUMA node or L3 as this thread, 1 same socket, 2 other socket, 3 unknown */
     int shadowed;           /* out: routed, and another interface is in the same network, so this one adds nothing */
     int id;                 /* for the caller */

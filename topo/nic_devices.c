@@ -92,10 +92,7 @@ static void read_device(struct ibv_device *device, struct hx_nic *nic)
     if (!context)
         return;
     struct efadv_device_attr efa;
-    if (!efadv_query_device(context, &efa, sizeof efa)) {
-        nic->efa = 1;
-        nic->efa_caps = efa.device_caps;
-    }
+    nic->efa = !efadv_query_device(context, &efa, sizeof efa);
     struct ibv_port_attr port;
     if (!ibv_query_port(context, 1, &port)) {
         nic->up = port.state == IBV_PORT_ACTIVE;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "topo/cgroup.h"
 #include "topo/machine.h"
 
 static int set_source(hwloc_topology_t hwloc, const char *xml, char *error)
@@ -82,23 +83,26 @@ void hx_topo_close(struct hx_topo *topo)
     free(topo);
 }
 
+hwloc_obj_t hx_topo_holder(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_const_bitmap_t units)
+{
+    hwloc_obj_t at = NULL;
+    while ((at = hwloc_get_next_obj_by_type(topo->hwloc, type, at)) && !hwloc_bitmap_isincluded(units, at->cpuset))
+        ;
+    return at;
+}
+
 /* Logical index of the object of this type that holds the binding; -1: it spans several. */
 static int index_of(const struct hx_topo *topo, hwloc_obj_type_t type)
 {
-    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, type, at));)
-        if (hwloc_bitmap_isincluded(topo->cores.bound, at->cpuset))
-            return (int)at->logical_index;
-    return -1;
+    hwloc_obj_t holder = hx_topo_holder(topo, type, topo->cores.bound);
+    return holder ? (int)holder->logical_index : -1;
 }
 
 static size_t l2_bytes(const struct hx_topo *topo)
 {
-    for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, HWLOC_OBJ_L2CACHE, at));)
-        if (hwloc_bitmap_intersects(topo->cores.bound, at->cpuset)) {
-            int cores = hwloc_get_nbobjs_inside_cpuset_by_type(topo->hwloc, at->cpuset, HWLOC_OBJ_CORE);
-            return (size_t)at->attr->cache.size / (size_t)(cores > 0 ? cores : 1);
-        }
-    return 0;
+    hwloc_obj_t l2 = hwloc_get_next_obj_covering_cpuset_by_type(topo->hwloc, topo->cores.bound, HWLOC_OBJ_L2CACHE, NULL);
+    int cores = l2 ? hwloc_get_nbobjs_inside_cpuset_by_type(topo->hwloc, l2->cpuset, HWLOC_OBJ_CORE) : 0;
+    return l2 ? (size_t)l2->attr->cache.size / (size_t)(cores > 0 ? cores : 1) : 0;
 }
 
 static size_t llc_bytes(const struct hx_topo *topo)
@@ -106,9 +110,8 @@ static size_t llc_bytes(const struct hx_topo *topo)
     static const hwloc_obj_type_t levels[] = { HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE };
     size_t bytes = 0;
     for (size_t i = 0; !bytes && i < sizeof levels / sizeof *levels; i++)
-        for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_by_type(topo->hwloc, levels[i], at));)
-            if (hwloc_bitmap_intersects(topo->cores.allowed, at->cpuset))
-                bytes += (size_t)at->attr->cache.size;
+        for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_covering_cpuset_by_type(topo->hwloc, topo->cores.allowed, levels[i], at));)
+            bytes += (size_t)at->attr->cache.size;
     return bytes;
 }
 
@@ -120,30 +123,25 @@ static size_t memory_bytes(const struct hx_topo *topo)
     return (size_t)(topo->cores.memory_bytes < bytes ? topo->cores.memory_bytes : bytes);
 }
 
-static uint64_t machine_id(const char *hostname)
+static void hostname_read(char hostname[HOST_NAME_MAX + 1])
 {
-    char id[HOST_NAME_MAX + 1] = "";
-    FILE *in = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (!in || !fgets(id, sizeof id, in))
-        snprintf(id, sizeof id, "%s", hostname);
-    if (in)
-        fclose(in);
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (const char *at = id; *at && *at != '\n'; at++)
-        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-    return hash;
+    if (gethostname(hostname, HOST_NAME_MAX + 1))
+        snprintf(hostname, HOST_NAME_MAX + 1, "unknown");
 }
 
 uint64_t hx_topo_network_id(void)
 {
-    char hostname[HOST_NAME_MAX + 1];
+    char machine[HOST_NAME_MAX + 1]; /* its boot id: equal on one kernel, although containers may not share memory */
     struct stat space;
 
     if (stat("/proc/self/ns/net", &space) != 0)
         return 0;
-    if (gethostname(hostname, sizeof hostname))
-        snprintf(hostname, sizeof hostname, "unknown");
-    return machine_id(hostname) ^ ((uint64_t)space.st_ino * UINT64_C(0x9e3779b97f4a7c15));
+    if (!hx_cgroup_line("/proc/sys/kernel/random", "boot_id", machine, sizeof machine))
+        hostname_read(machine);
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (const char *at = machine; *at; at++)
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    return hash ^ ((uint64_t)space.st_ino * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 void hx_topo_size(const struct hx_topo *topo, struct hx_machine_size *size)
@@ -172,9 +170,7 @@ void hx_topo_place(const struct hx_topo *topo, struct hx_place *place)
     place->l2_bytes = l2_bytes(topo);
     place->llc_bytes = llc_bytes(topo);
     place->memory_limit_bytes = memory_bytes(topo);
-    if (gethostname(place->hostname, sizeof place->hostname))
-        snprintf(place->hostname, sizeof place->hostname, "unknown");
-    place->machine_id = machine_id(place->hostname);
+    hostname_read(place->hostname);
     for (int cpu = hwloc_bitmap_first(cores->bound); cpu >= 0 && cpu < 64 * HX_PLACE_MASK_WORDS;
          cpu = hwloc_bitmap_next(cores->bound, cpu))
         place->bound_mask[cpu / 64] |= UINT64_C(1) << (cpu % 64);

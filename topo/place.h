@@ -19,7 +19,6 @@ struct hx_place {
     size_t llc_bytes;           /* last-level caches of the allowed machine, summed; 0 unknown */
     size_t memory_limit_bytes;  /* cgroup limit, else the machine's memory */
     char hostname[HOST_NAME_MAX + 1];
-    uint64_t machine_id;        /* hash of the boot id: equal on one kernel, although containers may not share memory */
     /* Bit p: the calling thread may run on the processing unit with OS index p. Several ranks have the cores of all their masks
      * together, or quota_cpus if that is less. A launcher may bind each rank to its own core. */
     uint64_t bound_mask[HX_PLACE_MASK_WORDS];

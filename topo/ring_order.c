@@ -298,18 +298,14 @@ int hx_ring_order_parse(const char *text, int n, int *order, char *error, size_t
                      n - 1);
             return -1;
         }
-        if (node >= n) {
-            snprintf(error, error_bytes, "there is no node %ld; choose rank, auto, or each of the nodes 0 to %d once",
-                     node, n - 1);
+        int twice = 0;
+        for (int j = 0; j < i; j++)
+            twice |= order[j] == node;
+        if (node >= n || twice) {
+            snprintf(error, error_bytes, "%s %ld%s; choose rank, auto, or each of the nodes 0 to %d once", twice ? "node" : "there is no node",
+                     node, twice ? " stands there twice" : "", n - 1);
             return -1;
         }
-        for (int j = 0; j < i; j++)
-            if (order[j] == node) {
-                snprintf(error, error_bytes,
-                         "node %ld stands there twice; choose rank, auto, or each of the nodes 0 to %d once", node,
-                         n - 1);
-                return -1;
-            }
         order[i] = (int)node;
         at = end + 1;
     }

@@ -318,27 +318,6 @@ int hx_shape_format(const struct hx_shape *shape, char *text, size_t capacity_by
     return (int)length;
 }
 
-struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks, int n)
-{
-    int *node_id = n > 0 ? calloc((size_t)n, sizeof *node_id) : NULL;
-    if (!node_id)
-        return NULL;
-    struct hx_shape *shape = NULL;
-    for (int i = 0; parent && i < n; i++) {
-        if (ranks[i] < 0 || ranks[i] >= parent->nranks)
-            goto out;
-        node_id[i] = parent->node_of[ranks[i]];
-    }
-    shape = hx_shape_from_nodes(node_id, n);
-    if (shape && parent && hx_shape_inherit_levels(shape, parent, ranks) < 0) {
-        hx_shape_free(shape);
-        shape = NULL;
-    }
-out:
-    free(node_id);
-    return shape;
-}
-
 int hx_shape_set_ring(struct hx_shape *shape, const int *order)
 {
     int *ring = malloc((size_t)shape->nnodes * sizeof *ring);

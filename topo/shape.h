@@ -54,10 +54,6 @@ struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TO
 /* The shortest text that hx_shape_parse reads as the same node sizes ("3,1,2", "4x96"), without levels. Returns as snprintf. */
 int hx_shape_format(const struct hx_shape *shape, char *text, size_t capacity_bytes);
 
-/* The shape of a sub-group (ranks[i] of parent becomes rank i); without parent (ranks unused): of one node, n ranks.
- * NULL when memory is exhausted, n < 1, or a rank is not one of the parent's. */
-struct hx_shape *hx_shape_group(const struct hx_shape *parent, const int *ranks, int n);
-
 /* Covers node_of, and nlevels levels of domains. */
 uint64_t hx_shape_hash(const struct hx_shape *shape, const int *domain_of);
 

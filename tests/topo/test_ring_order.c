@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "group.h"
 #include "topo/ring_order.h"
 #include "topo/shape.h"
 
@@ -275,7 +276,7 @@ static void shapes_keep_an_order(void **state)
     int ranks[] = {7, 3, 0, 6, 2}; /* of the nodes 3 1 0 3 0, which are 0 1 2 0 2 here */
 
     (void)state;
-    part = hx_shape_group(whole, ranks, 5);
+    part = group_of(whole, ranks, 5);
     assert_int_equal(hx_shape_inherit_ring(part, whole, ranks), 0);
     assert_null(part->ring); /* whole has none of its own */
     for (int i = 0; i < 3; i++)

