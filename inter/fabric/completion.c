@@ -57,7 +57,6 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
 
     hx_edge_note_traffic(net, edge);
     edge->has_arrivals = 1;
-    net->count.chunks_received++;
     if (hx_op_pays_credits(op)) { /* counts only up to the first missing chunk: objects.h */
         struct hx_flow *flow = hx_flow_of(edge, op->flow);
         flow->received += more;

@@ -97,7 +97,7 @@ static hx_status_t guests_accept(struct hx_acceptor *acceptor, int listener, con
 }
 
 /* Untouched pages cost nothing, so the segment has room for all contexts. */
-static hx_status_t segment_create(struct hx_shared *shared, int size)
+static hx_status_t segment_create(struct hx_shared *shared)
 {
     struct rlimit limit;
     void *base;
@@ -114,7 +114,7 @@ static hx_status_t segment_create(struct hx_shared *shared, int size)
         (base = mmap(NULL, shared->head_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, shared->memory, 0)) == MAP_FAILED)
         return hx_fail(HX_ERR_NOMEM, "cannot create a shared segment that spans %zu bytes: %s", shared->bytes,
                        strerror(errno));
-    hx_shared_map(shared, base, size);
+    hx_shared_map(shared, base);
     shared->header->magic = HX_HELLO_MAGIC;
     return HX_SUCCESS;
 }
@@ -225,7 +225,7 @@ hx_status_t hx_node_host(struct hx_acceptor *acceptor, int listener, int wake_fd
             shared->me = i;
     }
     if (status == HX_SUCCESS)
-        status = segment_create(shared, size);
+        status = segment_create(shared);
     for (int i = 0; i < n && status == HX_SUCCESS; i++) {
         shared->doorbells[i].pid = guests[i].pid;
         shared->doorbells[i].pid_space = guests[i].pid_space;

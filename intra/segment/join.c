@@ -191,7 +191,7 @@ static hx_status_t guest_node(int s, struct hx_meeting *meeting, int size, doubl
             status = hx_fail(HX_ERR_NOMEM, "cannot map %zu bytes of the shared segment: %s", shared->head_bytes,
                              strerror(errno));
         else
-            hx_shared_map(shared, base, size);
+            hx_shared_map(shared, base);
     }
     if (status == HX_SUCCESS) /* before the answer: until then the host waits for it */
         has(shared);

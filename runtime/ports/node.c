@@ -32,54 +32,45 @@ static size_t ring_bytes(size_t chunk)
     return (bytes + HX_LINE_BYTES - 1) & ~(size_t)(HX_LINE_BYTES - 1);
 }
 
-static size_t controls_bytes(const struct hx_shared *shared)
+/* Place a part of so many bytes at *at. Returns where it begins. */
+static size_t part(size_t *at, size_t bytes)
 {
-    return page_up((size_t)shared->n * sizeof(struct hx_control));
-}
+    size_t begin = *at;
 
-static size_t failures_bytes(const struct hx_shared *shared)
-{
-    return page_up((size_t)shared->n * sizeof(struct hx_failure));
+    *at += page_up(bytes);
+    return begin;
 }
 
 static size_t rings_bytes(const struct hx_shared *shared)
 {
-    return page_up((size_t)shared->n * (size_t)shared->n * HX_PAIR_RINGS * shared->ring_bytes);
-}
-
-static size_t table_bytes(int job_ranks)
-{
-    return page_up((size_t)job_ranks * sizeof(struct hx_job_entry));
-}
-
-static size_t doorbells_bytes(const struct hx_shared *shared)
-{
-    return page_up((size_t)shared->n * sizeof(struct hx_doorbell));
-}
-
-static size_t closed_bytes(const struct hx_shared *shared)
-{
-    return (size_t)shared->n * HX_COMM_NUMBERS * sizeof(*shared->closed);
+    return (size_t)shared->n * (size_t)shared->n * HX_PAIR_RINGS * shared->ring_bytes;
 }
 
 void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t llc_bytes)
 {
-    size_t share = page_up(llc_bytes / 4 / (size_t)n);
+    size_t share = page_up(llc_bytes / 4 / (size_t)n), ranks = (size_t)n, at = HEADER_BYTES;
 
     shared->n = n;
     shared->ring_chunk_bytes = 2 * RING_CHUNK_MAX;
     do {
         shared->ring_chunk_bytes /= 2;
         shared->ring_bytes = ring_bytes(shared->ring_chunk_bytes);
-    } while (shared->ring_chunk_bytes > RING_CHUNK_MIN && rings_bytes(shared) > RINGS_MAX_BYTES);
+    } while (shared->ring_chunk_bytes > RING_CHUNK_MIN && page_up(rings_bytes(shared)) > RINGS_MAX_BYTES);
     /* two banks of every rank together fill half of the last-level cache; what of it the smallest bank uses is up to
      * the planner */
     shared->bank_bytes = share < BANK_MIN_BYTES ? BANK_MIN_BYTES : share > BANK_MAX_BYTES ? BANK_MAX_BYTES : share;
     shared->live_bytes = share && share < shared->bank_bytes ? share : shared->bank_bytes;
-    shared->head_bytes = map_up(HEADER_BYTES + table_bytes(job_ranks) + doorbells_bytes(shared) + (size_t)n * sizeof(struct hx_passed) +
-                                closed_bytes(shared));
-    shared->context_bytes =
-        map_up(controls_bytes(shared) + failures_bytes(shared) + rings_bytes(shared) + hx_slots_bytes(shared));
+    shared->table_at = part(&at, (size_t)job_ranks * sizeof(struct hx_job_entry));
+    shared->doorbells_at = part(&at, ranks * sizeof(struct hx_doorbell));
+    shared->passed_at = part(&at, ranks * sizeof(struct hx_passed));
+    shared->closed_at = part(&at, ranks * HX_COMM_NUMBERS * sizeof(*shared->closed));
+    shared->head_bytes = map_up(at);
+    at = 0;
+    part(&at, ranks * sizeof(struct hx_control));
+    shared->failures_at = part(&at, ranks * sizeof(struct hx_failure));
+    shared->rings_at = part(&at, rings_bytes(shared));
+    shared->slots_at = part(&at, hx_slots_bytes(shared));
+    shared->context_bytes = map_up(at);
     shared->bytes = shared->head_bytes + HX_CONTEXTS * shared->context_bytes;
 }
 
@@ -102,19 +93,16 @@ void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure)
         shared->header->failure = *failure;
 }
 
-void hx_shared_map(struct hx_shared *shared, void *base, int job_ranks)
+void hx_shared_map(struct hx_shared *shared, void *base)
 {
-    unsigned char *at = (unsigned char *)base + HEADER_BYTES;
+    unsigned char *bytes = base;
 
     shared->base = base;
     shared->header = base;
-    shared->table = (struct hx_job_entry *)at;
-    at += table_bytes(job_ranks);
-    shared->doorbells = (struct hx_doorbell *)(void *)at;
-    at += doorbells_bytes(shared);
-    shared->passed = (struct hx_passed *)(void *)at;
-    at += (size_t)shared->n * sizeof(struct hx_passed);
-    shared->closed = (_Atomic uint64_t *)(void *)at;
+    shared->table = (struct hx_job_entry *)(bytes + shared->table_at);
+    shared->doorbells = (struct hx_doorbell *)(void *)(bytes + shared->doorbells_at);
+    shared->passed = (struct hx_passed *)(void *)(bytes + shared->passed_at);
+    shared->closed = (_Atomic uint64_t *)(void *)(bytes + shared->closed_at);
 }
 
 hx_status_t hx_shared_context(struct hx_shared *shared, int context)
@@ -139,15 +127,10 @@ hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int con
 
     if (status != HX_SUCCESS)
         return status;
-    *node = (struct hx_node){.shared = shared,
-                             .n = n,
-                             .me = me,
-                             .ranks = ranks,
-                             .rows = rows,
-                             .base = shared->contexts[context]};
-    node->controls = node->base;
-    node->failures = (struct hx_failure *)(void *)((unsigned char *)node->base + controls_bytes(shared));
-    node->rings = (unsigned char *)node->failures + failures_bytes(shared);
-    node->slots = node->rings + rings_bytes(shared);
+    unsigned char *base = shared->contexts[context];
+    *node = (struct hx_node){.shared = shared, .n = n, .me = me, .ranks = ranks, .rows = rows, .base = base,
+                             .controls = shared->contexts[context], .rings = base + shared->rings_at,
+                             .slots = base + shared->slots_at,
+                             .failures = (struct hx_failure *)(void *)(base + shared->failures_at)};
     return HX_SUCCESS;
 }

@@ -163,6 +163,7 @@ struct hx_node_header {
     _Atomic uint32_t no_fetch;   /* 1: some rank of the node cannot read another's memory */
     int32_t single_copy;         /* ranks of a node read each other's memory, on all nodes; like failure, read after table_state is set */
     int32_t milli_per_cpu;       /* likewise: ranks per 1000 usable cores, on the most crowded node */
+    int32_t max_local;           /* likewise: ranks of the largest node */
     _Atomic uint32_t deaths;     /* how often a rank has been marked dead in the job table */
     _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
@@ -194,6 +195,8 @@ struct hx_shared { /* the segment, as this process sees it */
     _Atomic uint64_t *closed;      /* [n][HX_COMM_NUMBERS] that rank has ended all calls below this one in communicators of that number */
     void **contexts;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
     size_t head_bytes, context_bytes, bytes; /* before the contexts; of one; the whole */
+    size_t table_at, doorbells_at, passed_at, closed_at; /* of the segment */
+    size_t failures_at, rings_at, slots_at;              /* of each context */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
     size_t bank_bytes;                   /* one rank's slots of one call parity */
     /* of a bank: what all ranks can use and stay within half of the last-level cache */
@@ -253,7 +256,7 @@ static inline unsigned char *hx_node_bank(const struct hx_node *node, int row, u
 /* Sizes of the parts for n ranks; bank_bytes and ring_chunk_bytes chosen from the cache share of a rank. */
 void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t llc_bytes);
 /* Point the view's members into base, which holds shared->head_bytes. */
-void hx_shared_map(struct hx_shared *shared, void *base, int job_ranks);
+void hx_shared_map(struct hx_shared *shared, void *base);
 /* Tell the node that a rank of it cannot start, unless another has told so before. */
 void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure);
 /* Map a context, unless it is. Errors: HX_ERR_NOMEM. */

@@ -68,7 +68,7 @@ struct hx_net_op {
 struct hx_net_counters {
     uint64_t messages_sent, messages_received; /* hx_net_op completed */
     uint64_t bytes_sent, bytes_received;
-    uint64_t chunks_sent, chunks_received, credits_sent;
+    uint64_t chunks_sent, credits_sent;
     uint64_t chunks_written;   /* of those sent: by remote writes */
     uint64_t again;            /* -FI_EAGAIN seen */
     uint64_t bounced_bytes;    /* copied through registered buffers */

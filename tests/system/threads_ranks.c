@@ -181,7 +181,7 @@ static int setting_run(const struct setting *setting)
     char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED || !segment.contexts)
         return RANKS;
-    hx_shared_map(&segment, base, RANKS);
+    hx_shared_map(&segment, base);
     segment.table[RANKS - 1].place[0] = 1; /* on another socket than the others, */
     segment.doorbells[RANKS - 1].cpu = 1;  /* which are mates */
     for (int c = 0; c < HX_COMM_CONTEXTS; c++)
