@@ -110,7 +110,8 @@ static size_t llc_bytes(const struct hx_topo *topo)
     static const hwloc_obj_type_t levels[] = { HWLOC_OBJ_L3CACHE, HWLOC_OBJ_L2CACHE, HWLOC_OBJ_L1CACHE };
     size_t bytes = 0;
     for (size_t i = 0; !bytes && i < sizeof levels / sizeof *levels; i++)
-        for (hwloc_obj_t at = NULL; (at = hwloc_get_next_obj_covering_cpuset_by_type(topo->hwloc, topo->cores.allowed, levels[i], at));)
+        for (hwloc_obj_t at = NULL;
+             (at = hwloc_get_next_obj_covering_cpuset_by_type(topo->hwloc, topo->cores.allowed, levels[i], at));)
             bytes += (size_t)at->attr->cache.size;
     return bytes;
 }

@@ -302,8 +302,8 @@ int hx_ring_order_parse(const char *text, int n, int *order, char *error, size_t
         for (int j = 0; j < i; j++)
             twice |= order[j] == node;
         if (node >= n || twice) {
-            snprintf(error, error_bytes, "%s %ld%s; choose rank, auto, or each of the nodes 0 to %d once", twice ? "node" : "there is no node",
-                     node, twice ? " stands there twice" : "", n - 1);
+            snprintf(error, error_bytes, "%s %ld%s; choose rank, auto, or each of the nodes 0 to %d once",
+                     twice ? "node" : "there is no node", node, twice ? " stands there twice" : "", n - 1);
             return -1;
         }
         order[i] = (int)node;

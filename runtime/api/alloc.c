@@ -8,9 +8,8 @@
 static hx_status_t all_have(hx_comm_t *comm, hx_status_t mine)
 {
     int32_t lacks = mine == HX_SUCCESS ? comm->members.size : comm->members.rank, lowest = lacks;
-    struct hx_call agree = {.name = "hx_alloc", .comm = comm, .in = &lacks, .out = &lowest,
-                            .key = hx_call_key_for(HX_FOR_ALLOC, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_INT32, HX_MIN, 0, 1))};
-    hx_status_t status = hx_call_do(&agree, HX_BLOCKING, NULL);
+    const struct hx_call_key key = hx_call_key_for(HX_FOR_ALLOC, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_INT32, HX_MIN, 0, 1));
+    hx_status_t status = hx_call_inner("hx_alloc", comm, key, &lacks, &lowest);
 
     if (status != HX_SUCCESS || lowest == comm->members.size)
         return status;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks of different length: see blocks.h. */
-#include "runtime/api/blocks.h"
-#include "runtime/base/error.h"
+/* Ranks' blocks of different length, as the callers of reduce_scatter and allgatherv give them: checked, and told apart. */
+#include "runtime/api/call.h"
 #include <stdlib.h>
 
 struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count)

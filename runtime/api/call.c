@@ -16,20 +16,19 @@
 static hx_status_t call_run(struct hx_call *call, struct hx_bound *bound)
 {
     struct hx_comm *comm = call->comm;
-    struct hx_root_counts root_counts = {0};
     struct hx_prepared next = {.bound = bound};
-    hx_status_t status = hx_root_counts_open(&root_counts, call);
+    hx_status_t status = hx_root_counts_open(call);
 
     if (status == HX_SUCCESS && comm->members.size == 1) {
-        status = hx_call_alone(call, &root_counts);
+        status = hx_call_alone(call);
     } else if (status == HX_SUCCESS && (status = hx_inplace_copy_reserve(call)) == HX_SUCCESS) {
         call->key = hx_call_key_on(comm, call->key);
-        while ((status = hx_call_prepare(&comm->engine, call, &root_counts, comm->inplace_copy, &next)) == HX_SUCCESS &&
+        while ((status = hx_call_prepare(&comm->engine, call, &next)) == HX_SUCCESS &&
                (status = hx_engine_run(&comm->engine, next.bound, call->name, next.in, next.out)) == HX_SUCCESS &&
-               !hx_call_has_ended(&comm->engine, call, &root_counts, comm->inplace_copy, &status))
+               !hx_call_has_ended(&comm->engine, call, &status))
             next.bound = NULL;
     }
-    hx_root_counts_close(&root_counts);
+    hx_root_counts_close(call);
     return status;
 }
 
@@ -134,14 +133,15 @@ static hx_status_t call_traced(struct hx_call *call)
 
 hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **request)
 {
-    hx_status_t status = hx_coll_has_pair_counts(call->key.coll) ? hx_call_check_pair_counts(call)
-                         : call->root_knows                      ? hx_root_counts_check(call)
-                                                              : HX_SUCCESS;
+    const int has_pair_counts = hx_coll_has_pair_counts(call->key.coll);
+    hx_status_t status = HX_SUCCESS;
 
     if (request)
         *request = NULL;
+    if ((has_pair_counts || call->root_knows) && call->comm && hx_comm_is_open(call->comm) && !call->comm->members.failed)
+        status = has_pair_counts ? hx_call_check_pair_counts(call) : hx_root_counts_check(call); /* hx_call_check tells the rest */
     if (status != HX_SUCCESS)
-        return status;
+        return hx_comm_fail(call->comm, status);
     if (mode == HX_BLOCKING)
         return HX_TRACING ? call_traced(call) : call_block(call);
     if ((status = hx_call_check(call)) != HX_SUCCESS)

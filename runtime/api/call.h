@@ -36,15 +36,12 @@ struct hx_call {
     size_t inplace_copy_bytes;
     void *inplace_copy_at; /* IN: what is copied before; OUT: where it goes afterwards; NULL: nobody looks at it */
     struct hx_pair_counts pair_counts; /* the caller's arrays, of a collective that has it */
+    void *memory; /* of inplace_copy_bytes: for the copy */
     int root_knows; /* ranks know only their own said_count, the root all: root_counts.c */
     const size_t *root_counts, *root_displs; /* NULL elsewhere */
-};
-
-/* The lengths of a call whose counts only the root knows. */
-struct hx_root_counts {
     size_t *counts; /* [size] as the sending side says; NULL: it is no such call */
+    int counted;    /* counts are complete */
     void *scrap;    /* what arrives where other lengths are expected; NULL: they are alike */
-    int done;       /* counts are complete */
 };
 
 enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE };
@@ -55,8 +52,6 @@ struct hx_request {
     enum hx_request_state state;
     hx_status_t status; /* once done */
     uint64_t since;     /* HX_TRACE: when it was started */
-    void *inplace_copy;
-    struct hx_root_counts root_counts;
     struct hx_engine *engine; /* on which it was started last; good while it is active */
     struct hx_request *next;  /* of its engine, in order */
 };
@@ -69,15 +64,10 @@ hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **r
 /* The same, for a thread that comes from outside. */
 hx_status_t hx_call_make(struct hx_call call, enum hx_mode mode, hx_request_t **request);
 
-static inline struct hx_call hx_call_barrier(const char *name, enum hx_purpose purpose, struct hx_comm *comm)
+/* A call that is a part of the public function of this name. */
+static inline hx_status_t hx_call_inner(const char *name, struct hx_comm *comm, struct hx_call_key key, const void *in, void *out)
 {
-    void *token = comm ? &comm->engine.token : NULL;
-
-    return (struct hx_call){.name = name,
-                            .comm = comm,
-                            .key = hx_call_key_barrier(purpose),
-                            .in = token,
-                            .out = token};
+    return hx_call_do(&(struct hx_call){.name = name, .comm = comm, .key = key, .in = in, .out = out}, HX_BLOCKING, NULL);
 }
 
 /* The kind of a call that is made now. */
@@ -113,38 +103,38 @@ void hx_requests_progress(struct hx_process *process);
 
 /* HX_SUCCESS, or what is wrong with it, told to the communicator. */
 hx_status_t hx_call_check(const struct hx_call *call);
-/* Are the pair counts of a call that has them right? Looked at in each call: its like may have been bound, with other
- * arrays. */
+/* Of a communicator that can be used: are the pair counts of a call that has them right? Looked at in each call: its like may have
+ * been bound, with other arrays. */
 hx_status_t hx_call_check_pair_counts(const struct hx_call *call);
 /* What does not depend on the buffers: root, and bytes that fit an address space; element type and operation are
  * right. */
 hx_status_t hx_call_check_kind(const struct hx_call *call);
 
-/* Before such a call: are its arguments right? Looked at in each call. */
+/* Likewise of a call whose counts only the root knows. */
 hx_status_t hx_root_counts_check(const struct hx_call *call);
-hx_status_t hx_root_counts_open(struct hx_root_counts *root_counts, const struct hx_call *call);
-void hx_root_counts_close(struct hx_root_counts *root_counts);
+hx_status_t hx_root_counts_open(struct hx_call *call);
+void hx_root_counts_close(struct hx_call *call);
 /* The call that sends the counts to all, unless there is only one rank; then, once: make it the call proper. */
-struct hx_call hx_root_counts_call(const struct hx_root_counts *root_counts, const struct hx_call *call);
-hx_status_t hx_root_counts_apply(struct hx_root_counts *root_counts, struct hx_call *call);
+struct hx_call hx_root_counts_call(const struct hx_call *call);
+hx_status_t hx_root_counts_apply(struct hx_call *call);
 /* At its end: had this rank expected other lengths? */
-hx_status_t hx_root_counts_compare(const struct hx_root_counts *root_counts, const struct hx_call *call);
+hx_status_t hx_root_counts_compare(const struct hx_call *call);
 /* The elements that this rank says the call is about, for the trace. */
 uint64_t hx_call_amount(const struct hx_call *call);
 /* The only rank's result is its input; in place nothing is copied. */
-hx_status_t hx_call_alone(struct hx_call *call, struct hx_root_counts *root_counts);
-/* The in-place copy: before the call, memory as inplace_copy_bytes says; and afterwards. */
+hx_status_t hx_call_alone(struct hx_call *call);
+/* The in-place copy: before the call, and afterwards. */
 void *hx_inplace_copy_new(size_t bytes); /* aligned as any element may want it; NULL: no memory */
-hx_status_t hx_inplace_copy_reserve(const struct hx_call *call); /* that of the communicator's blocking calls */
-void hx_inplace_copy_begin(const struct hx_call *call, void *memory, const void **in, void **out);
-void hx_inplace_copy_end(const struct hx_call *call, const void *memory);
+hx_status_t hx_inplace_copy_reserve(struct hx_call *call); /* that of the communicator's blocking calls */
+void hx_inplace_copy_begin(const struct hx_call *call, const void **in, void **out);
+void hx_inplace_copy_end(const struct hx_call *call);
 /* HX_INPLACE_COPY_BLOCKS: they stand behind so many bytes with their displacements, which thus live as long as they do. */
 static inline size_t hx_inplace_copy_head_bytes(int ranks)
 {
     return ((size_t)ranks * sizeof(size_t) + 63) & ~(size_t)63; /* aligned as the memory */
 }
 /* The pair counts of a call that has them, when hx_inplace_copy_begin has been called. */
-struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call, const void *memory);
+struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call);
 
 /* What an engine runs next of a call. */
 struct hx_prepared {
@@ -153,12 +143,10 @@ struct hx_prepared {
     void *out;
 };
 /* Prepare the next part of a call that is right: a barrier or the counts, when they are due, and then itself. engine->part tells which.
- * memory: for the copy of a call in place. next->bound: as hx_call_known has found it, else NULL. */
-hx_status_t hx_call_prepare(struct hx_engine *engine, const struct hx_call *call, const struct hx_root_counts *root_counts, void *memory,
-                            struct hx_prepared *next);
+ * next->bound: as hx_call_known has found it, else NULL. */
+hx_status_t hx_call_prepare(struct hx_engine *engine, const struct hx_call *call, struct hx_prepared *next);
 /* The part has run: was it the last one? Then *status is what the call has ended with. */
-int hx_call_has_ended(const struct hx_engine *engine, struct hx_call *call, struct hx_root_counts *root_counts, const void *memory,
-                      hx_status_t *status);
+int hx_call_has_ended(const struct hx_engine *engine, struct hx_call *call, hx_status_t *status);
 
 /* The engine of comm's next non-blocking call. NULL after hx_fail: no memory for it. */
 struct hx_engine *hx_engine_next(struct hx_comm *comm);
@@ -173,3 +161,15 @@ void hx_requests_fail(struct hx_comm *comm);
 void hx_requests_forget(struct hx_engine *engine);
 /* Requests of comm that are under way. */
 int hx_requests_active(const struct hx_comm *comm);
+
+/* blocks.c. What the arrays say, for a kind of call; *count: the longest block. */
+struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count);
+/* Blocks neither overlap (apart) nor reach beyond what an address space holds; else the detail tells which does.
+ * prefix: of the names of counts and displs. */
+hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct hx_blocks *blocks, int n,
+                            size_t elem_bytes, int apart);
+
+/* trace_write.c, HX_TRACE. A non-blocking call has ended. engine: where it has run. */
+void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
+/* Write all there is, what is under way included. Warns where that fails. */
+void hx_trace_write(const struct hx_world *world);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From the arguments of a public function to a plan that an engine runs: blocking and non-blocking calls, persistent ones, and those that
  * are part of others, all come this way. */
-#include "runtime/api/blocks.h"
 #include "runtime/api/call.h"
 #include "runtime/base/user_table.h"
 #include "runtime/engine/signature.h"
@@ -81,10 +80,8 @@ hx_status_t hx_call_check(const struct hx_call *call)
 
     if (status != HX_SUCCESS)
         return status;
-    if (call->fault == HX_FAULT_COUNTS_NULL) {
-        hx_fail(HX_ERR_ARG, "%s: counts is NULL", name);
-        return hx_comm_fail(comm, HX_ERR_ARG);
-    }
+    if (call->fault == HX_FAULT_COUNTS_NULL)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: counts is NULL", name));
     if ((status = types_check(name, key)) != HX_SUCCESS)
         return hx_comm_fail(comm, status);
     if ((status = hx_call_check_kind(call)) != HX_SUCCESS ||
@@ -115,13 +112,13 @@ static hx_status_t side_check(const struct hx_call *call, const char *prefix, co
                            prefix[0] == 'r');
 }
 
-/* HX_ERR_ARG, told to the thread, or HX_SUCCESS. */
-static hx_status_t pair_counts_check(const struct hx_call *call, int rank)
+hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
 {
     const struct hx_pair_counts *pair_counts = &call->pair_counts;
     const size_t *const arrays[] = {pair_counts->sent, pair_counts->sent_at, pair_counts->received, pair_counts->received_at};
     static const char *const names[] = {"scounts", "sdispls", "rcounts", "rdispls"};
     int in_place = call->in == call->out; /* then the sending side's arrays are the receiving side's */
+    int rank = call->comm->members.rank;
     hx_status_t status;
 
     for (int i = 0; i < 4; i++)
@@ -137,16 +134,6 @@ static hx_status_t pair_counts_check(const struct hx_call *call, int rank)
     return status == HX_SUCCESS ? side_check(call, "r", pair_counts->received, pair_counts->received_at) : status;
 }
 
-hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
-{
-    hx_status_t status;
-
-    if (!call->comm || !hx_comm_is_open(call->comm) || call->comm->members.failed)
-        return HX_SUCCESS; /* hx_call_check tells that */
-    status = pair_counts_check(call, call->comm->members.rank);
-    return status == HX_SUCCESS ? status : hx_comm_fail(call->comm, status);
-}
-
 uint64_t hx_call_amount(const struct hx_call *call)
 {
     uint64_t sent = 0;
@@ -160,8 +147,7 @@ uint64_t hx_call_amount(const struct hx_call *call)
 
 /* ---- parts --------------------------------------------------------------------------------------------------- */
 
-hx_status_t hx_call_prepare(struct hx_engine *engine, const struct hx_call *call, const struct hx_root_counts *root_counts, void *memory,
-                            struct hx_prepared *next)
+hx_status_t hx_call_prepare(struct hx_engine *engine, const struct hx_call *call, struct hx_prepared *next)
 {
     struct hx_call_key key = call->key;
     hx_status_t status;
@@ -172,37 +158,36 @@ hx_status_t hx_call_prepare(struct hx_engine *engine, const struct hx_call *call
     if (hx_call_is_ahead(engine, &key)) {
         engine->part = HX_PART_BARRIER;
         key = hx_call_key_barrier(HX_FOR_ORDER);
-    } else if (call->root_knows && !root_counts->done) {
-        struct hx_call counts = hx_root_counts_call(root_counts, call);
+    } else if (call->root_knows && !call->counted) {
+        struct hx_call counts = hx_root_counts_call(call);
         engine->part = HX_PART_COUNTS;
         key = counts.key;
         next->in = counts.in;
         next->out = counts.out;
     } else {
-        hx_inplace_copy_begin(call, memory, &next->in, &next->out);
+        hx_inplace_copy_begin(call, &next->in, &next->out);
     }
     if (key.coll == HX_COLL_BARRIER)
         next->in = next->out = &engine->token;
     if (!next->bound && (status = hx_bind(engine, key, &next->bound)) != HX_SUCCESS)
         return hx_comm_break(call->comm, status);
     if (hx_coll_has_pair_counts(key.coll)) {
-        struct hx_pair_counts pair_counts = hx_call_pair_counts(call, memory);
+        struct hx_pair_counts pair_counts = hx_call_pair_counts(call);
         hx_bound_set_pair_counts(engine, next->bound, &pair_counts);
     }
     return HX_SUCCESS;
 }
 
-int hx_call_has_ended(const struct hx_engine *engine, struct hx_call *call, struct hx_root_counts *root_counts, const void *memory,
-                      hx_status_t *status)
+int hx_call_has_ended(const struct hx_engine *engine, struct hx_call *call, hx_status_t *status)
 {
     *status = HX_SUCCESS;
     if (engine->part == HX_PART_BARRIER)
         return 0;
     if (engine->part == HX_PART_CALL)
-        hx_inplace_copy_end(call, memory);
-    else if ((*status = hx_root_counts_apply(root_counts, call)) == HX_SUCCESS && call->key.count)
+        hx_inplace_copy_end(call);
+    else if ((*status = hx_root_counts_apply(call)) == HX_SUCCESS && call->key.count)
         return 0;
     if (*status == HX_SUCCESS)
-        *status = hx_root_counts_compare(root_counts, call);
+        *status = hx_root_counts_compare(call);
     return 1;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The collectives of hierax.h: how the arguments of each make a call. Each has three forms: it blocks, it does not
  * (hx_i...), or it is made ready to be started many times (hx_..._init). */
-#include "runtime/api/blocks.h"
 #include "runtime/api/call.h"
 #include "runtime/api/lock.h"
 #include <stdint.h>
@@ -151,8 +150,8 @@ static int is_idle(const size_t *counts, int n)
     return n > 0 && counts;
 }
 
-/* All-to-all with counts, which may all be 0; the other ranks are in the call all the same. In place, what is sent stands where what comes
- * goes. Counts that are too many for memory are refused. */
+/* All-to-all with counts, which may all be 0; the other ranks are in the call all the same. In place, what is sent stands where
+ * what comes goes. Counts that are too many for memory are refused. */
 static struct hx_call pair_counts_call(const struct arguments *a)
 {
     const int n = hx_size(a->comm), in_place = a->in == HX_IN_PLACE;
@@ -174,8 +173,8 @@ static struct hx_call pair_counts_call(const struct arguments *a)
     return call;
 }
 
-/* Gather and scatter with counts. Ranks other than the root do not know them yet; they are in the call all the same. Only the root has
- * all blocks. */
+/* Gather and scatter with counts. Ranks other than the root do not know them yet; they are in the call all the same. Only the root
+ * has all blocks. */
 static struct hx_call root_counts_call(const struct arguments *a)
 {
     const int is_root = a->comm && rank_in(a->comm) == a->root, gathers = a->coll == HX_COLL_GATHER;
@@ -210,8 +209,8 @@ static __attribute__((noinline)) hx_status_t do_blocking(struct arguments a)
     return hx_call_do(&call, HX_BLOCKING, NULL);
 }
 
-/* Where every instruction counts: the arguments are written to memory only for do_blocking, which serves calls whose plan is not bound yet,
- * and those before which something is to be copied or done. */
+/* Where every instruction counts: the arguments are written to memory only for do_blocking, which serves calls whose plan is not
+ * bound yet, and those before which something is to be copied or done. */
 INLINED hx_status_t run(struct arguments a)
 {
     HX_ENTER();

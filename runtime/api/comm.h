@@ -12,8 +12,6 @@
 #include "topo/ring_order.h"
 #include "runtime/engine/wait.h"
 
-#define HX_OPEN_BUCKETS 1024
-
 /* What all communicators of this process have in common. */
 struct hx_world {
     struct hx_process process;
@@ -24,7 +22,7 @@ struct hx_world {
     struct hx_comm *comms;    /* all that exist, the world communicator first */
     struct hx_past *past;     /* communicators that had failed when they were freed, [HX_PAST], a ring: see failed.h; NULL until used */
     uint64_t npast;           /* how many were entered so far */
-    struct hx_comm *open[HX_OPEN_BUCKETS]; /* the communicators that the program may use: a hash table by address */
+    void *open;               /* the communicators that the program may use: a tree (tsearch) by address */
     struct hx_comm_numbers *numbers; /* see number.h */
     void *tuning;             /* for the planners; NULL: none */
     size_t tuning_bytes;
@@ -48,7 +46,6 @@ struct hx_comm {
     struct hx_members members; /* first: see hx_comm_of */
     struct hx_world *world;
     struct hx_comm *next, **link; /* in world->comms: the next one, and the pointer that points here */
-    struct hx_comm *below;        /* the next one in its bucket of world->open */
     struct hx_engine engine;                  /* of blocking calls */
     struct hx_engine *others[HX_CONCURRENT];  /* of non-blocking calls, in turn; NULL until used */
     int freed;          /* the program has freed it: it is released with its last request */
@@ -78,8 +75,8 @@ void hx_comm_let_go(struct hx_comm *comm);
 void hx_comm_forget_bound(struct hx_comm *comm);
 /* The same with a new planner: the shape has another ring order. Errors: those of the planner. */
 hx_status_t hx_comm_replan(struct hx_comm *comm);
-/* The program may use comm, or may no longer; the latter more than once. */
-void hx_comm_show(struct hx_comm *comm);
+/* The program may use comm (0: no memory), or may no longer; the latter more than once. */
+int hx_comm_show(struct hx_comm *comm);
 void hx_comm_hide(const struct hx_comm *comm);
 int hx_comm_is_open(const struct hx_comm *comm);
 /* Is it open, for the public function of this name? Else HX_ERR_ARG or HX_ERR_STATE. */

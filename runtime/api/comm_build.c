@@ -25,13 +25,13 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
     int *nodes = malloc((size_t)n * (1 + HX_SHAPE_LEVELS) * sizeof(int)), row = 0; /* nodes, then places */
 
     members->size = n;
-    members->ranks = malloc((size_t)n * sizeof(int));
-    members->local_ranks = malloc((size_t)shared->n * sizeof(int));
-    members->rows = malloc((size_t)shared->n * sizeof(int));
-    if (!nodes || !members->ranks || !members->local_ranks || !members->rows) {
+    members->ranks = malloc(((size_t)n + 2 * (size_t)shared->n) * sizeof(int)); /* also those of this node, and their rows */
+    if (!nodes || !members->ranks) {
         free(nodes);
         return hx_fail(HX_ERR_NOMEM, "no memory for the %d ranks of a communicator", n);
     }
+    members->local_ranks = members->ranks + n;
+    members->rows = members->local_ranks + shared->n;
     for (int i = 0; i < n; i++) {
         members->ranks[i] = ranks ? ranks[i] : i;
         nodes[i] = shared->table[members->ranks[i]].node;
@@ -108,8 +108,8 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
     *link = comm;
     if (comm->next)
         comm->next->link = &comm->next;
-    hx_comm_show(comm);
-    if ((status = comm_fill(comm, ranks, n)) != HX_SUCCESS)
+    status = hx_comm_show(comm) ? comm_fill(comm, ranks, n) : hx_fail(HX_ERR_NOMEM, "no memory for a communicator");
+    if (status != HX_SUCCESS)
         hx_comm_release(comm);
     else
         *out = comm;
@@ -170,8 +170,6 @@ void hx_comm_release(struct hx_comm *comm)
         hx_registry.planner->close(comm->members.planner);
     hx_shape_free(comm->members.shape);
     free(comm->members.ranks);
-    free(comm->members.local_ranks);
-    free(comm->members.rows);
     free(comm->inplace_copy);
     hx_handle_free(comm, sizeof(*comm), "this communicator of %d ranks has been freed", comm->members.size);
 }

@@ -21,23 +21,28 @@
 
 /* ---- agreeing ------------------------------------------------------------------------------------------------ */
 
-/* How the ranks that create a communicator agree: they combine `count` words of each. */
+/* Ranks that create a communicator. */
 struct agreement {
     const char *name;
-    hx_status_t (*agree)(void *ctx, uint64_t *words, size_t count, hx_op_t op);
-    void *ctx;
+    /* How they agree: they combine `count` words of each. */
+    hx_status_t (*agree)(const struct agreement *a, uint64_t *words, size_t count, hx_op_t op);
+    struct hx_comm *parent;
     uint32_t salt; /* the same for all of them; ranks that create another communicator at the same time have another one */
+    enum hx_purpose purpose;
+    const int *ranks; /* a group's: the members as ranks of the job, how many, and which of them this one is */
+    int n, me;
+    uint64_t about; /* a hash of parent and members: the same on all members */
 };
 
 /* Used when the lowest number was not free on all: the first number, from start on, that is. */
-static hx_status_t number_choose(struct hx_world *world, const struct agreement *a, uint32_t start, uint32_t *number)
+static hx_status_t number_choose(const struct agreement *a, uint32_t start, uint32_t *number)
 {
-    const uint32_t count = world->numbers->count;
+    const uint32_t count = a->parent->world->numbers->count;
     uint64_t taken[HX_NUMBER_WORDS];
     hx_status_t status;
 
-    hx_comm_numbers_taken(world, taken);
-    if ((status = a->agree(a->ctx, taken, HX_NUMBER_WORDS, HX_BOR)) != HX_SUCCESS)
+    hx_comm_numbers_taken(a->parent->world, taken);
+    if ((status = a->agree(a, taken, HX_NUMBER_WORDS, HX_BOR)) != HX_SUCCESS)
         return status;
     for (uint32_t i = 0; i < count; i++) {
         *number = (start + i) % count;
@@ -50,23 +55,23 @@ static hx_status_t number_choose(struct hx_world *world, const struct agreement 
 /* Agree on a number, which each rank takes, and on the rest of the identity. lowest: each rank has found its lowest free number; this is
  * the highest of these. It may be taken on some rank, perhaps by another thread that creates a communicator with other ranks. Then all try
  * again from another start. */
-static hx_status_t id_agree(struct hx_world *world, const struct agreement *a, uint32_t lowest, struct hx_comm_id *id)
+static hx_status_t id_agree(const struct agreement *a, uint32_t lowest, struct hx_comm_id *id)
 {
-    struct hx_comm_numbers *numbers = world->numbers;
+    struct hx_comm_numbers *numbers = a->parent->world->numbers;
 
     for (uint32_t try = 0; try < AGREE_TRIES; try++) {
         uint64_t words[3]; /* 1 if some rank cannot take the number; generation; first call */
         hx_status_t status = HX_SUCCESS;
         id->number = lowest;
         if (try > 0 || lowest == HX_COMM_NUMBERS)
-            status = number_choose(world, a, (try > 1 ? try : 0) * (2 * a->salt + 1), &id->number);
+            status = number_choose(a, (try > 1 ? try : 0) * (2 * a->salt + 1), &id->number);
         if (status != HX_SUCCESS)
             return status;
         int mine = hx_number_take(numbers, id->number);
         words[0] = !mine;
         words[1] = numbers->generations[id->number] + UINT64_C(1);
         words[2] = numbers->calls[id->number] + 1;
-        status = a->agree(a->ctx, words, 3, HX_MAX);
+        status = a->agree(a, words, 3, HX_MAX);
         if (status == HX_SUCCESS && words[0] == 0) {
             id->generation = (uint32_t)words[1];
             id->first_call = words[2];
@@ -81,22 +86,21 @@ static hx_status_t id_agree(struct hx_world *world, const struct agreement *a, u
 }
 
 /* Agree on the identity, make the communicator unless this rank is in none (n == 0), and learn whether all could make it. */
-static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a, uint32_t lowest, const int *ranks, int n,
-                              struct hx_comm **out)
+static hx_status_t comm_agree(const struct agreement *a, uint32_t lowest, const int *ranks, int n, struct hx_comm **out)
 {
     uint64_t worst;
     struct hx_comm_id id;
     struct hx_comm *comm = NULL;
-    hx_status_t status = id_agree(world, a, lowest, &id), heard;
+    hx_status_t status = id_agree(a, lowest, &id), heard;
 
     if (status != HX_SUCCESS)
         return status;
     if (n > 0)
-        status = hx_comm_make(world, ranks, n, &id, &comm);
+        status = hx_comm_make(a->parent->world, ranks, n, &id, &comm);
     else
-        hx_number_give_back(world->numbers, id.number);
-    worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)world->process.rank);
-    heard = a->agree(a->ctx, &worst, 1, HX_MAX);
+        hx_number_give_back(a->parent->world->numbers, id.number);
+    worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)a->parent->world->process.rank);
+    heard = a->agree(a, &worst, 1, HX_MAX);
     if (heard == HX_SUCCESS && worst == 0) {
         *out = comm;
         return HX_SUCCESS;
@@ -112,87 +116,77 @@ static hx_status_t comm_agree(struct hx_world *world, const struct agreement *a,
                    (int)(uint32_t)worst);
 }
 
-struct parent {
-    const char *name;
-    enum hx_purpose purpose;
-    struct hx_comm *comm;
-};
-
-static hx_status_t parent_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
+static hx_status_t parent_agree(const struct agreement *a, uint64_t *words, size_t count, hx_op_t op)
 {
-    const struct parent *parent = ctx;
-    struct hx_call call = {.name = parent->name,
-                           .comm = parent->comm,
-                           .key = hx_call_key_for(parent->purpose, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count)),
-                           .in = words,
-                           .out = words};
-    hx_status_t status = hx_call_do(&call, HX_BLOCKING, NULL);
+    const struct hx_call_key key = hx_call_key_for(a->purpose, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count));
+    hx_status_t status = hx_call_inner(a->name, a->parent, key, words, words);
 
-    if (status != HX_SUCCESS && parent->comm->members.failed) /* maybe another thread's call has failed: its text tells why */
-        hx_recall(parent->comm->members.detail);
+    if (status != HX_SUCCESS && a->parent->members.failed) /* maybe another thread's call has failed: its text tells why */
+        hx_recall(a->parent->members.detail);
+    return status;
+}
+
+/* The checks that all have in common. */
+static hx_status_t create_check(const char *name, struct hx_comm *comm, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    if (out)
+        *out = NULL;
+    if ((status = hx_comm_check(comm, name)) == HX_SUCCESS && !out)
+        status = hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: out is NULL", name));
     return status;
 }
 
 /* ---- split and dup ------------------------------------------------------------------------------------------- */
 
 struct place { /* what each rank says */
-    int color, key, lowest; /* the last: hx_number_lowest */
-};
-
-struct member {
-    int key, rank; /* of the parent */
+    int color, key;
+    int lowest; /* hx_number_lowest; of a member then its rank of the parent */
 };
 
 static int by_key(const void *a, const void *b)
 {
-    const struct member *x = a, *y = b;
+    const struct place *x = a, *y = b;
 
-    return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->rank - y->rank;
+    return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->lowest - y->lowest;
 }
 
-/* The job's ranks of those with this color, in order. Returns how many. */
-static int members_find(const struct hx_comm *parent, const struct place *places, int color, struct member *members,
-                        int *ranks)
+/* The job's ranks of those with this color, in order. Overwrites places. Returns how many. */
+static int members_find(const struct hx_comm *parent, struct place *places, int color, int *ranks)
 {
     int n = 0;
 
     for (int r = 0; color != HX_UNDEFINED && r < parent->members.size; r++)
         if (places[r].color == color)
-            members[n++] = (struct member){places[r].key, r};
-    qsort(members, (size_t)n, sizeof(*members), by_key);
+            places[n++] = (struct place){color, places[r].key, r};
+    qsort(places, (size_t)n, sizeof(*places), by_key);
     for (int i = 0; i < n; i++)
-        ranks[i] = parent->members.ranks[members[i].rank];
+        ranks[i] = parent->members.ranks[places[i].lowest];
     return n;
 }
 
 static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct hx_comm *parent, int color, int key, hx_comm_t **out)
 {
-    struct parent ctx = {name, purpose, parent};
-    struct agreement agreement = {name, parent_agree, &ctx, parent->members.id.number};
+    const struct agreement agreement = {.name = name, .agree = parent_agree, .parent = parent,
+                                        .salt = parent->members.id.number, .purpose = purpose};
     size_t size = (size_t)parent->members.size;
     struct place mine = {color, key, (int)hx_number_lowest(parent->world)}, *places = malloc(size * sizeof(*places));
-    struct member *members = malloc(size * sizeof(*members));
-    int *ranks = malloc(size * sizeof(*ranks));
-    struct hx_call call = {.name = name,
-                           .comm = parent,
-                           .key = hx_call_key_for(purpose, 0, hx_call_key_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, sizeof(mine) / sizeof(int32_t))),
-                           .in = &mine,
-                           .out = places};
+    int *ranks = malloc(size * sizeof(*ranks)), lowest = 0;
+    struct hx_call_key key_of_all = hx_call_key_of(HX_COLL_ALLGATHER, HX_INT32, HX_SUM, 0, sizeof(mine) / sizeof(int32_t));
     hx_status_t status;
 
-    if (!places || !members || !ranks) {
+    if (!places || !ranks) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", name, parent->members.size);
         status = hx_comm_break(parent, HX_ERR_NOMEM); /* the other ranks are in the all-gather, this one is not */
-    } else if ((status = hx_call_do(&call, HX_BLOCKING, NULL)) == HX_SUCCESS) {
-        int n = members_find(parent, places, color, members, ranks), lowest = 0;
+    } else if ((status = hx_call_inner(name, parent, hx_call_key_for(purpose, 0, key_of_all), &mine, places)) == HX_SUCCESS) {
         for (int r = 0; r < parent->members.size; r++)
             lowest = places[r].lowest > lowest ? places[r].lowest : lowest;
-        status = comm_agree(parent->world, &agreement, (uint32_t)lowest, ranks, n, out);
+        status = comm_agree(&agreement, (uint32_t)lowest, ranks, members_find(parent, places, color, ranks), out);
         if (status != HX_SUCCESS && !parent->members.failed) /* if it has failed, its detail already tells why */
             hx_comm_fail(parent, status);
     }
     free(places);
-    free(members);
     free(ranks);
     return status;
 }
@@ -202,16 +196,10 @@ hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
     hx_status_t status;
 
     HX_ENTER();
-    if (out)
-        *out = NULL;
-    if ((status = hx_comm_check(comm, "hx_comm_split")) != HX_SUCCESS)
+    if ((status = create_check("hx_comm_split", comm, out)) != HX_SUCCESS)
         return status;
-    if (!out)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_split: out is NULL"));
     if (color < 0 && color != HX_UNDEFINED)
-        return hx_comm_fail(comm,
-                            hx_fail(HX_ERR_ARG, "hx_comm_split: color is %d; choose 0 or more, or HX_UNDEFINED",
-                                    color));
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_split: color is %d; choose 0 or more, or HX_UNDEFINED", color));
     return comm_split("hx_comm_split", HX_FOR_SPLIT, comm, color, key, out);
 }
 
@@ -220,23 +208,11 @@ hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
     hx_status_t status;
 
     HX_ENTER();
-    if (out)
-        *out = NULL;
-    if ((status = hx_comm_check(comm, "hx_comm_dup")) != HX_SUCCESS)
-        return status;
-    if (!out)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_dup: out is NULL"));
-    return comm_split("hx_comm_dup", HX_FOR_DUP, comm, 0, comm->members.rank, out);
+    status = create_check("hx_comm_dup", comm, out);
+    return status == HX_SUCCESS ? comm_split("hx_comm_dup", HX_FOR_DUP, comm, 0, comm->members.rank, out) : status;
 }
 
 /* ---- group --------------------------------------------------------------------------------------------------- */
-
-struct group {
-    struct hx_world *world;
-    const int *ranks; /* of the job */
-    int n, me;
-    uint64_t about; /* a hash of parent and members: the same on all members */
-};
 
 /* Make the internal communicator in whose context groups agree, if there is none yet. Each rank does this by itself, at any time. */
 static hx_status_t groups_open(struct hx_world *world)
@@ -259,7 +235,7 @@ static hx_status_t groups_open(struct hx_world *world)
 }
 
 /* Does every other member count its messages with this rank as this one does? */
-static hx_status_t pairs_check(const struct group *group, const struct hx_engine *engine)
+static hx_status_t pairs_check(const struct agreement *group, const struct hx_engine *engine)
 {
     for (int i = 0; i < group->n; i++)
         if (i != group->me && hx_pair_lost(engine, group->ranks[i]) != HX_SUCCESS)
@@ -267,7 +243,7 @@ static hx_status_t pairs_check(const struct group *group, const struct hx_engine
     return HX_SUCCESS;
 }
 
-static void pairs_lose(const struct group *group, struct hx_engine *engine, hx_status_t status)
+static void pairs_lose(const struct agreement *group, struct hx_engine *engine, hx_status_t status)
 {
     for (int i = 0; i < group->n; i++)
         if (i != group->me)
@@ -275,10 +251,10 @@ static void pairs_lose(const struct group *group, struct hx_engine *engine, hx_s
 }
 
 /* All-reduce by recursive doubling among the members: a plan of the world's ranks of which only some take part. */
-static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t op)
+static hx_status_t group_agree(const struct agreement *group, uint64_t *words, size_t count, hx_op_t op)
 {
-    const struct group *group = ctx;
-    struct hx_engine *engine = &group->world->groups->engine;
+    struct hx_world *world = group->parent->world;
+    struct hx_engine *engine = &world->groups->engine;
     struct hx_call_key key = hx_call_key_for(HX_FOR_GROUP, group->about, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT64, op, 0, count));
     struct hx_choice choice = {.fine_slices = 1, .coarse_slices = 1, .window_fine = 1, .window_coarse = 1};
     struct hx_bound *bound = NULL;
@@ -292,8 +268,8 @@ static hx_status_t group_agree(void *ctx, uint64_t *words, size_t count, hx_op_t
         pairs_lose(group, engine, status); /* so that the others do not wait for this rank */
         return status;
     }
-    status = hx_registry.planner->among(group->world->comms->members.shape, group->world->process.rank, group->ranks, group->n,
-                                        group->me, &choice.plan);
+    status = hx_registry.planner->among(world->comms->members.shape, world->process.rank, group->ranks, group->n, group->me,
+                                        &choice.plan);
     if (status == HX_SUCCESS)
         status = hx_bind_plan(engine, key, &choice, &bound);
     if (status == HX_SUCCESS)
@@ -333,29 +309,23 @@ static hx_status_t group_check(struct hx_comm *comm, const int *ranks, int n, in
 
 hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out)
 {
-    struct group group = {.n = n};
-    struct agreement agreement = {"hx_comm_group", group_agree, &group, 0};
+    struct agreement group = {.name = "hx_comm_group", .agree = group_agree, .parent = comm, .n = n};
     hx_status_t status;
     int *members;
 
     HX_ENTER();
-    if (out)
-        *out = NULL;
-    if ((status = hx_comm_check(comm, "hx_comm_group")) != HX_SUCCESS)
+    if ((status = create_check("hx_comm_group", comm, out)) != HX_SUCCESS)
         return status;
-    if (!out)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_group: out is NULL"));
     if (!ranks || n < 1 || n > comm->members.size)
         return hx_comm_fail(comm,
                             !ranks ? hx_fail(HX_ERR_ARG, "hx_comm_group: ranks is NULL")
                                    : hx_fail(HX_ERR_ARG, "hx_comm_group: n is %d; choose 1 to %d", n, comm->members.size));
     if (!(members = malloc((size_t)n * sizeof(*members))))
         return hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_group: no memory for %d ranks", n));
-    group.world = comm->world;
     group.ranks = members;
-    agreement.salt = comm->members.id.number;
+    group.salt = comm->members.id.number;
     for (int i = 0; i < n; i++) /* FNV-1a */
-        agreement.salt = (agreement.salt ^ (uint32_t)ranks[i]) * 16777619u;
+        group.salt = (group.salt ^ (uint32_t)ranks[i]) * 16777619u;
     status = group_check(comm, ranks, n, members, &group.me);
     group.about = status == HX_SUCCESS ? hx_about_group(hx_members_context(&comm->members, 0), members, n) : 0;
     if (status == HX_SUCCESS)
@@ -364,7 +334,7 @@ hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **
         uint64_t lowest = hx_number_lowest(comm->world);
         status = group_agree(&group, &lowest, 1, HX_MAX);
         if (status == HX_SUCCESS)
-            status = comm_agree(comm->world, &agreement, (uint32_t)lowest, members, n, out);
+            status = comm_agree(&group, (uint32_t)lowest, members, n, out);
     }
     free(members);
     return status == HX_SUCCESS || comm->members.failed ? status : hx_comm_fail(comm, status);

@@ -8,11 +8,11 @@
 #include <string.h>
 
 /* One block after the other. */
-static const void *blocks_copy(const struct hx_call *call, void *memory)
+static const void *blocks_copy(const struct hx_call *call)
 {
     const struct hx_pair_counts *pair_counts = &call->pair_counts;
-    size_t elem_bytes = hx_dtype_bytes(call->key.dtype), *at = memory, end = 0;
-    unsigned char *blocks = (unsigned char *)memory + hx_inplace_copy_head_bytes(call->comm->members.size);
+    size_t elem_bytes = hx_dtype_bytes(call->key.dtype), *at = call->memory, end = 0;
+    unsigned char *blocks = (unsigned char *)call->memory + hx_inplace_copy_head_bytes(call->comm->members.size);
 
     for (int r = 0; r < call->comm->members.size; end += pair_counts->sent[r++]) {
         at[r] = end;
@@ -23,29 +23,29 @@ static const void *blocks_copy(const struct hx_call *call, void *memory)
     return blocks;
 }
 
-void hx_inplace_copy_begin(const struct hx_call *call, void *memory, const void **in, void **out)
+void hx_inplace_copy_begin(const struct hx_call *call, const void **in, void **out)
 {
     if (call->inplace_copy == HX_INPLACE_COPY_IN)
-        *in = memcpy(memory, call->inplace_copy_at, call->inplace_copy_bytes);
+        *in = memcpy(call->memory, call->inplace_copy_at, call->inplace_copy_bytes);
     else if (call->inplace_copy == HX_INPLACE_COPY_BLOCKS)
-        *in = blocks_copy(call, memory);
+        *in = blocks_copy(call);
     else if (call->inplace_copy == HX_INPLACE_COPY_OUT)
-        *out = memory;
+        *out = call->memory;
 }
 
-struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call, const void *memory)
+struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call)
 {
     struct hx_pair_counts pair_counts = call->pair_counts;
 
     if (call->inplace_copy == HX_INPLACE_COPY_BLOCKS)
-        pair_counts.sent_at = memory;
+        pair_counts.sent_at = call->memory;
     return pair_counts;
 }
 
-void hx_inplace_copy_end(const struct hx_call *call, const void *memory)
+void hx_inplace_copy_end(const struct hx_call *call)
 {
     if (call->inplace_copy == HX_INPLACE_COPY_OUT && call->inplace_copy_at)
-        hx_memcpy(call->inplace_copy_at, memory, call->inplace_copy_bytes);
+        hx_memcpy(call->inplace_copy_at, call->memory, call->inplace_copy_bytes);
 }
 
 void *hx_inplace_copy_new(size_t bytes)
@@ -55,20 +55,20 @@ void *hx_inplace_copy_new(size_t bytes)
     return posix_memalign(&memory, 64, bytes) ? NULL : memory;
 }
 
-hx_status_t hx_inplace_copy_reserve(const struct hx_call *call)
+hx_status_t hx_inplace_copy_reserve(struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
-    size_t bytes = call->inplace_copy == HX_INPLACE_COPY_NOTHING ? 0 : call->inplace_copy_bytes;
-    void *inplace_copy;
+    size_t bytes = call->inplace_copy_bytes;
 
+    call->memory = comm->inplace_copy;
     if (bytes <= comm->inplace_copy_bytes)
         return HX_SUCCESS;
-    if (!(inplace_copy = hx_inplace_copy_new(bytes))) {
+    if (!(call->memory = hx_inplace_copy_new(bytes))) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes beside the in-place vector", call->name, bytes);
         return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks are in the call, this one is not */
     }
     free(comm->inplace_copy);
-    comm->inplace_copy = inplace_copy;
+    comm->inplace_copy = call->memory;
     comm->inplace_copy_bytes = bytes;
     return HX_SUCCESS;
 }
@@ -87,7 +87,8 @@ static void pair_counts_alone(const struct hx_pair_counts *pair_counts, size_t e
 static void copy_alone(const struct hx_call *call)
 {
     const struct hx_call_key *key = &call->key;
-    const void *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_at : call->in; /* no slice reads what another one has written */
+    /* no slice reads what another one has written */
+    const void *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_at : call->in;
     void *out = call->inplace_copy == HX_INPLACE_COPY_OUT ? call->inplace_copy_at : call->out;
 
     if (key->coll == HX_COLL_BARRIER || key->coll == HX_COLL_EXSCAN || !out)
@@ -107,13 +108,13 @@ static void copy_alone(const struct hx_call *call)
         memcpy(out, in, key->count * hx_dtype_bytes(key->dtype));
 }
 
-hx_status_t hx_call_alone(struct hx_call *call, struct hx_root_counts *root_counts)
+hx_status_t hx_call_alone(struct hx_call *call)
 {
-    hx_status_t status = call->root_knows && !root_counts->done ? hx_root_counts_apply(root_counts, call) : HX_SUCCESS;
+    hx_status_t status = call->root_knows && !call->counted ? hx_root_counts_apply(call) : HX_SUCCESS;
 
     if (status != HX_SUCCESS)
         return status;
     if (call->key.count)
         copy_alone(call);
-    return hx_root_counts_compare(root_counts, call);
+    return hx_root_counts_compare(call);
 }

@@ -7,27 +7,12 @@
 #define LOOKS 8 /* parting numbers checked for each communicator that is made: more than one, so the list does not grow */
 
 struct hx_parting {
-    struct hx_parting *next;
+    STAILQ_ENTRY(hx_parting) next;
     uint64_t first_call;
     uint32_t number;
     int failed, n;
     int rows[]; /* of the segment: members on this node */
 };
-
-static int bit_of(const uint64_t *bits, uint32_t number)
-{
-    return (int)(bits[number / 64] >> (number % 64) & 1);
-}
-
-static void bit_set(uint64_t *bits, uint32_t number)
-{
-    bits[number / 64] |= UINT64_C(1) << (number % 64);
-}
-
-static void bit_clear(uint64_t *bits, uint32_t number)
-{
-    bits[number / 64] &= ~(UINT64_C(1) << (number % 64));
-}
 
 hx_status_t hx_comm_numbers_open(struct hx_world *world)
 {
@@ -37,17 +22,15 @@ hx_status_t hx_comm_numbers_open(struct hx_world *world)
     if (!numbers)
         return hx_fail(HX_ERR_NOMEM, "no memory for the numbers of communicators");
     numbers->count = (UINT32_C(1) << (bits < HX_CONTEXT_BITS ? bits : HX_CONTEXT_BITS)) / HX_COMM_CONTEXTS;
-    for (uint32_t number = numbers->count; number < HX_COMM_NUMBERS; number++)
-        bit_set(numbers->taken, number);
-    bit_set(numbers->taken, HX_NUMBER_WORLD);
-    bit_set(numbers->taken, HX_NUMBER_GROUPS);
+    numbers->states[HX_NUMBER_WORLD] = numbers->states[HX_NUMBER_GROUPS] = HX_NUMBER_TAKEN;
+    STAILQ_INIT(&numbers->parting);
     return HX_SUCCESS;
 }
 
 void hx_comm_numbers_close(struct hx_world *world)
 {
-    for (struct hx_parting *parting; world->numbers && (parting = world->numbers->first);) {
-        world->numbers->first = parting->next;
+    for (struct hx_parting *parting; world->numbers && (parting = STAILQ_FIRST(&world->numbers->parting));) {
+        STAILQ_REMOVE_HEAD(&world->numbers->parting, next);
         free(parting);
     }
     free(world->numbers);
@@ -72,14 +55,14 @@ static void number_free(struct hx_world *world, uint32_t number, int failed)
 {
     struct hx_comm_numbers *numbers = world->numbers;
 
+    numbers->states[number] = HX_NUMBER_FREE;
     if (failed && world->process.net) {
         uint32_t *oldest = &numbers->rested[numbers->nrested++ % HX_COMM_NUMBERS_RESTING];
-        if (numbers->nrested > HX_COMM_NUMBERS_RESTING)
-            bit_clear(numbers->resting, *oldest);
+        if (numbers->nrested > HX_COMM_NUMBERS_RESTING && numbers->states[*oldest] == HX_NUMBER_RESTING)
+            numbers->states[*oldest] = HX_NUMBER_FREE;
         *oldest = number;
-        bit_set(numbers->resting, number);
+        numbers->states[number] = HX_NUMBER_RESTING;
     }
-    bit_clear(numbers->taken, number);
 }
 
 /* Check at most so many parting numbers, the oldest first: free those that all members have freed. */
@@ -88,21 +71,14 @@ static void look(struct hx_world *world, uint64_t most)
     struct hx_comm_numbers *numbers = world->numbers;
     struct hx_parting *parting, *stop = NULL; /* the first that was put back */
 
-    while (most-- > 0 && (parting = numbers->first) && parting != stop) {
-        numbers->first = parting->next;
-        if (!numbers->first)
-            numbers->last = NULL;
+    while (most-- > 0 && (parting = STAILQ_FIRST(&numbers->parting)) && parting != stop) {
+        STAILQ_REMOVE_HEAD(&numbers->parting, next);
         if (all_have_closed(world->process.shared, parting->rows, parting->n, parting->number, parting->first_call)) {
             number_free(world, parting->number, parting->failed);
             free(parting);
             continue;
         }
-        parting->next = NULL;
-        if (numbers->last)
-            numbers->last->next = parting;
-        else
-            numbers->first = parting;
-        numbers->last = parting;
+        STAILQ_INSERT_TAIL(&numbers->parting, parting, next);
         stop = stop ? stop : parting;
     }
 }
@@ -112,32 +88,29 @@ uint32_t hx_number_lowest(struct hx_world *world)
     const struct hx_comm_numbers *numbers = world->numbers;
 
     look(world, LOOKS);
-    for (uint32_t word = 0; word < HX_NUMBER_WORDS; word++) {
-        uint64_t open = ~(numbers->taken[word] | numbers->resting[word]);
-        if (open)
-            return word * 64 + (uint32_t)__builtin_ctzll(open);
-    }
-    return HX_COMM_NUMBERS;
+    const unsigned char *lowest = memchr(numbers->states, HX_NUMBER_FREE, numbers->count);
+    return lowest ? (uint32_t)(lowest - numbers->states) : HX_COMM_NUMBERS;
 }
 
 void hx_comm_numbers_taken(struct hx_world *world, uint64_t taken[HX_NUMBER_WORDS])
 {
     look(world, UINT64_MAX);
-    memcpy(taken, world->numbers->taken, sizeof(world->numbers->taken));
+    memset(taken, 0, HX_NUMBER_WORDS * sizeof(*taken));
+    for (uint32_t number = 0; number < HX_COMM_NUMBERS; number++)
+        taken[number / 64] |= (uint64_t)(world->numbers->states[number] == HX_NUMBER_TAKEN) << (number % 64);
 }
 
 int hx_number_take(struct hx_comm_numbers *numbers, uint32_t number)
 {
-    if (bit_of(numbers->taken, number))
+    if (numbers->states[number] == HX_NUMBER_TAKEN)
         return 0;
-    bit_set(numbers->taken, number);
-    bit_clear(numbers->resting, number);
+    numbers->states[number] = HX_NUMBER_TAKEN;
     return 1;
 }
 
 void hx_number_give_back(struct hx_comm_numbers *numbers, uint32_t number)
 {
-    bit_clear(numbers->taken, number);
+    numbers->states[number] = HX_NUMBER_FREE;
 }
 
 void hx_number_leave(struct hx_comm *comm, uint64_t last_call, int failed)
@@ -159,9 +132,5 @@ void hx_number_leave(struct hx_comm *comm, uint64_t last_call, int failed)
         return; /* without memory the number stays taken */
     *parting = (struct hx_parting){.first_call = comm->members.id.first_call, .number = number, .failed = failed, .n = comm->members.local_n};
     memcpy(parting->rows, comm->members.rows, (size_t)comm->members.local_n * sizeof(int));
-    if (numbers->last)
-        numbers->last->next = parting;
-    else
-        numbers->first = parting;
-    numbers->last = parting;
+    STAILQ_INSERT_TAIL(&numbers->parting, parting, next);
 }

@@ -16,22 +16,23 @@
 #pragma once
 
 #include "runtime/api/comm.h"
+#include <sys/queue.h>
 
 #define HX_NUMBER_WORDS (HX_COMM_NUMBERS / 64)
 #define HX_COMM_NUMBERS_RESTING 64
 #define HX_NUMBER_WORLD 0  /* of the world communicator */
 #define HX_NUMBER_GROUPS 1 /* of the internal communicator in which groups are created */
 
+enum { HX_NUMBER_FREE, HX_NUMBER_RESTING, HX_NUMBER_TAKEN };
 struct hx_parting;
 
 struct hx_comm_numbers {
     uint32_t count; /* how many numbers a match id can tell apart */
-    uint64_t taken[HX_NUMBER_WORDS], resting[HX_NUMBER_WORDS]; /* a bit for each number; a parting number counts as taken, a resting one
-                                                                * does not */
+    unsigned char states[HX_COMM_NUMBERS]; /* of those below count; a parting number counts as taken */
     uint64_t calls[HX_COMM_NUMBERS];       /* the last call that this process has made in communicators of that number */
     uint32_t generations[HX_COMM_NUMBERS]; /* of the last communicator of that number that this process was in */
     struct hx_comm *comms[HX_COMM_NUMBERS];
-    struct hx_parting *first, *last;
+    STAILQ_HEAD(, hx_parting) parting; /* the oldest first */
     uint32_t rested[HX_COMM_NUMBERS_RESTING]; /* a ring */
     uint64_t nrested;
 };

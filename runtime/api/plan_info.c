@@ -8,15 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is counted of calls of that kind. */
-static struct hx_sizes info_sizes(const struct hx_bound *bound, uint64_t count)
-{
-    struct hx_sizes sizes = bound->sizes;
-
-    sizes.count = count * bound->per_element;
-    return sizes;
-}
-
 static hx_status_t info_fill(struct hx_comm *comm, struct hx_call_key key, hx_plan_info_t *info)
 {
     const char *text = comm->world->process.net ? hx_registry.net->describe(comm->world->process.net) : "";
@@ -32,7 +23,8 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_call_key key, hx_pl
         key.count = 1; /* as in every call: its plan is for any counts */
     if ((status = hx_bind(&comm->engine, key, &bound)) != HX_SUCCESS)
         return hx_comm_fail(comm, status);
-    sizes = info_sizes(bound, count);
+    sizes = bound->sizes;
+    sizes.count = count * bound->per_element;
     hx_plan_count(bound->plan, comm->members.shape, &sizes, &stats);
     snprintf(info->plan, sizeof(info->plan), "%s", bound->plan->name);
     snprintf(info->network, sizeof(info->network), "%.*s", (int)strcspn(text, ":"), text);
@@ -42,24 +34,18 @@ static hx_status_t info_fill(struct hx_comm *comm, struct hx_call_key key, hx_pl
     return HX_SUCCESS;
 }
 
-static int coll_find(const char *name, enum hx_coll *coll)
-{
-    for (int f = 0; f < HX_FUNCTION_COUNT; f++)
-        if (!strcmp(name, hx_function_name((enum hx_function)f))) {
-            *coll = hx_function_coll((enum hx_function)f);
-            return 0;
-        }
-    return -1;
-}
-
-static hx_status_t coll_unknown(struct hx_comm *comm, const char *collective)
+static hx_status_t coll_find(const char *name, enum hx_coll *coll)
 {
     char choices[256] = "";
 
-    for (int f = 0; f < HX_FUNCTION_COUNT; f++)
-        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", hx_function_name((enum hx_function)f));
-    hx_fail(HX_ERR_ARG, "hx_plan_info: unknown collective \"%.64s\"; choose one of%s", collective, choices);
-    return hx_comm_fail(comm, HX_ERR_ARG);
+    for (int f = 0; f < HX_FUNCTION_COUNT; f++) {
+        const char *choice = hx_function_name((enum hx_function)f);
+        *coll = hx_function_coll((enum hx_function)f);
+        if (!strcmp(name, choice))
+            return HX_SUCCESS;
+        snprintf(choices + strlen(choices), sizeof(choices) - strlen(choices), " %s", choice);
+    }
+    return hx_fail(HX_ERR_ARG, "hx_plan_info: unknown collective \"%.64s\"; choose one of%s", name, choices);
 }
 
 hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
@@ -71,12 +57,10 @@ hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, 
     HX_ENTER();
     if ((status = hx_comm_check(comm, "hx_plan_info")) != HX_SUCCESS)
         return status;
-    if (!collective || !info) {
-        hx_fail(HX_ERR_ARG, "hx_plan_info: %s is NULL", info ? "collective" : "info");
-        return hx_comm_fail(comm, HX_ERR_ARG);
-    }
-    if (coll_find(collective, &key.coll) < 0)
-        return coll_unknown(comm, collective);
+    if (!collective || !info)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_plan_info: %s is NULL", info ? "collective" : "info"));
+    if ((status = coll_find(collective, &key.coll)) != HX_SUCCESS)
+        return hx_comm_fail(comm, status);
     *info = (hx_plan_info_t){0};
     if (key.coll == HX_COLL_BARRIER)
         key = hx_call_key_barrier(HX_FOR_CALL);

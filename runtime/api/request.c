@@ -3,10 +3,10 @@
 #include "runtime/api/call.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
-#include "runtime/api/trace_write.h"
 #include "runtime/base/user_table.h"
 #include "runtime/engine/awaited.h"
 #include "runtime/engine/stall.h"
+#include "runtime/engine/trace_spans.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdlib.h>
 
@@ -14,10 +14,10 @@ static void request_release(struct hx_request *request)
 {
     struct hx_comm *comm = request->call.comm;
 
-    hx_root_counts_close(&request->root_counts);
+    hx_root_counts_close(&request->call);
     hx_user_let_go((unsigned)request->call.key.dtype);
     hx_user_let_go((unsigned)request->call.key.op);
-    free(request->inplace_copy);
+    free(request->call.memory);
     hx_handle_free(request, sizeof(*request), "this request of %s has been released%s", request->call.name,
                    request->persistent ? " by hx_request_free" : ": its call is complete");
     comm->requests--;
@@ -32,11 +32,11 @@ static hx_status_t request_start(struct hx_request *request)
     request->since = HX_TRACING ? hx_now_ns() : 0;
     request->call.key = hx_call_key_on(comm, request->call.key); /* all ranks start in the same order: alike */
     request->state = HX_REQUEST_DONE;
-    request->status = request->root_counts.done ? hx_root_counts_compare(&request->root_counts, &request->call) : HX_SUCCESS;
+    request->status = request->call.counted ? hx_root_counts_compare(&request->call) : HX_SUCCESS;
     if (request->call.key.count && comm->world->process.env->stats)
         hx_stats_start(&request->call);
     if (comm->members.size == 1)
-        request->status = hx_call_alone(&request->call, &request->root_counts);
+        request->status = hx_call_alone(&request->call);
     if (comm->members.size == 1 || request->call.key.count == 0) {
         if (HX_TRACING)
             hx_trace_background(request, &comm->engine, request->status);
@@ -67,19 +67,20 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
 {
     struct hx_request *request = calloc(1, sizeof(*request));
     int copies = call->inplace_copy != HX_INPLACE_COPY_NOTHING && call->key.count && call->comm->members.size > 1;
-    void *inplace_copy = request && copies ? hx_inplace_copy_new(call->inplace_copy_bytes) : NULL;
+    void *memory = request && copies ? hx_inplace_copy_new(call->inplace_copy_bytes) : NULL;
     hx_status_t status = HX_SUCCESS;
 
-    if (!request || (!inplace_copy && copies)) {
+    if (!request || (!memory && copies)) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and %zu bytes beside its buffers", call->name, call->inplace_copy_bytes);
         free(request);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
-    *request = (struct hx_request){.call = *call, .persistent = persistent, .inplace_copy = inplace_copy};
+    *request = (struct hx_request){.call = *call, .persistent = persistent};
+    request->call.memory = memory;
     call->comm->requests++;
     hx_user_hold((unsigned)call->key.dtype);
     hx_user_hold((unsigned)call->key.op);
-    if ((status = hx_root_counts_open(&request->root_counts, call)) != HX_SUCCESS ||
+    if ((status = hx_root_counts_open(&request->call)) != HX_SUCCESS ||
         (!persistent && (status = request_start(request)) != HX_SUCCESS)) {
         request_release(request);
         return status;
@@ -143,6 +144,7 @@ static struct hx_engine *engine_of(const struct hx_request *request)
 
 struct wait {
     struct hx_request *request;
+    int blocks;
     uint64_t moves; /* of all calls, when the wait began */
 };
 
@@ -154,19 +156,15 @@ static int request_awaited(const struct hx_request *request)
     return engine && engine->running == HX_RUNS ? hx_awaited_rank(&engine->run) : -1;
 }
 
-static void stall_tell(const struct wait *wait, int blocks)
+static void wait_tell(void *ctx)
 {
+    const struct wait *wait = ctx;
     struct hx_engine *engine = engine_of(wait->request);
 
     if (!engine || engine->running == HX_IDLE)
         return;
-    engine->blocks = blocks;
+    engine->blocks = wait->blocks;
     hx_stall_tell(&engine->run);
-}
-
-static void wait_tell(void *ctx)
-{
-    stall_tell(ctx, 1);
 }
 
 static int wait_look(void *ctx)
@@ -182,11 +180,6 @@ static int wait_look(void *ctx)
         wait_tell(ctx);
     return wait->request->state != HX_REQUEST_ACTIVE || comm->world->process.moves != wait->moves ||
            HX_PROBE_IN_VAIN(request_awaited(wait->request));
-}
-
-static void test_tell(void *ctx)
-{
-    stall_tell(ctx, 0);
 }
 
 /* The request is active. Its time is that of its engine's call under way, its own or one before it. */
@@ -210,7 +203,6 @@ hx_status_t hx_test(hx_request_t *request, int *done)
 {
     hx_status_t status;
     struct wait wait = {.request = request};
-    struct hx_wait how;
     int events;
 
     HX_ENTER();
@@ -225,8 +217,7 @@ hx_status_t hx_test(hx_request_t *request, int *done)
         return HX_SUCCESS;
     }
     if (request->state == HX_REQUEST_ACTIVE) {
-        how = wait_for(&wait);
-        how.slow = test_tell;
+        const struct hx_wait how = wait_for(&wait);
         if (hx_wait_check(&how) == HX_ERR_TIMEOUT)
             request_late(request);
     }
@@ -243,7 +234,7 @@ static hx_status_t wait_locked(hx_request_t *request)
         return status;
     world = request->call.comm->world;
     while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a call in which nothing moves, whatever other calls do */
-        struct wait wait = {request, world->process.moves};
+        struct wait wait = {request, 1, world->process.moves};
         const struct hx_wait how = wait_for(&wait);
         status = hx_wait_until(&world->process.waiter, &how);
         if (request->state == HX_REQUEST_ACTIVE && (status != HX_SUCCESS || hx_wait_check(&how) != HX_SUCCESS))

@@ -2,7 +2,7 @@
 /* A communicator's other engines, in turn, and the requests that each has yet to run: see call.h. */
 #include "runtime/api/call.h"
 #include "runtime/api/lock.h"
-#include "runtime/api/trace_write.h"
+#include "runtime/engine/trace_spans.h"
 #include <stdlib.h>
 
 struct hx_engine *hx_engine_next(struct hx_comm *comm)
@@ -31,7 +31,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
 {
     struct hx_request *first = engine->first;
     struct hx_prepared next = {.bound = NULL};
-    hx_status_t status = hx_call_prepare(engine, &first->call, &first->root_counts, first->inplace_copy, &next);
+    hx_status_t status = hx_call_prepare(engine, &first->call, &next);
 
     if (status == HX_SUCCESS)
         hx_run_begin(engine, next.bound, first->call.name, next.in, next.out);
@@ -53,7 +53,7 @@ static void first_end(struct hx_engine *engine)
     struct hx_request *first = engine->first;
     hx_status_t status;
 
-    if (!hx_call_has_ended(engine, &first->call, &first->root_counts, first->inplace_copy, &status) || engine->members->failed)
+    if (!hx_call_has_ended(engine, &first->call, &status) || engine->members->failed)
         return;
     engine->first = first->next;
     request_end(first, engine, status);

@@ -2,7 +2,6 @@
 /* Counters and HX_STATS: see stats.h. */
 #include "runtime/api/stats.h"
 #include "runtime/base/clock.h"
-#include "runtime/api/blocks.h"
 #include "runtime/api/call.h"
 
 const struct hx_counter_row hx_counter_rows[] = {

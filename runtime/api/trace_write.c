@@ -4,8 +4,9 @@
  * must nest, as calls and waits of a program's thread do. Stages, messages and non-blocking calls overlap: they have
  * tracks of their own, each span on the first that is free.
  */
-#include "runtime/api/trace_write.h"
+#include "runtime/api/call.h"
 #include "runtime/base/log.h"
+#include "runtime/engine/trace_spans.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,7 +22,6 @@ struct track {
 
 struct writer {
     const struct hx_world *world;
-    const struct hx_trace *trace;
     FILE *out;
     int pid;
     struct hx_event *events;
@@ -33,24 +33,19 @@ struct writer {
 
 static int track_kind(const struct hx_event *event)
 {
-    switch ((enum hx_event_kind)event->kind) {
-    case HX_EVENT_CALL:
-    case HX_EVENT_WAIT:
-        return TRACK_THREADS;
-    case HX_EVENT_BACKGROUND:
-        return TRACK_BACKGROUND;
-    case HX_EVENT_STAGE:
-        return TRACK_STAGES;
-    case HX_EVENT_SEND:
-    case HX_EVENT_RECV:
-        break;
-    }
-    return TRACK_MESSAGES;
+    static const int kinds[] = {[HX_EVENT_CALL] = TRACK_THREADS,  [HX_EVENT_BACKGROUND] = TRACK_BACKGROUND,
+                                [HX_EVENT_WAIT] = TRACK_THREADS,  [HX_EVENT_STAGE] = TRACK_STAGES,
+                                [HX_EVENT_SEND] = TRACK_MESSAGES, [HX_EVENT_RECV] = TRACK_MESSAGES};
+
+    return kinds[event->kind];
 }
 
-static void event_separate(struct writer *w)
+/* Begin an event of this phase. tid -1: it is of the process. */
+static void event_begin(struct writer *w, const char *phase, int tid)
 {
-    fputs(w->separator, w->out);
+    fprintf(w->out, "%s{\"ph\":\"%s\",\"pid\":%d", w->separator, phase, w->pid);
+    if (tid >= 0)
+        fprintf(w->out, ",\"tid\":%d", tid);
     w->separator = ",\n";
 }
 
@@ -66,17 +61,16 @@ static void track_name(struct writer *w, int idx)
     const struct track *track = &w->tracks[idx];
     int rank = w->world->process.rank;
 
-    event_separate(w);
-    fprintf(w->out, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%d,\"args\":{\"name\":\"rank %d", w->pid,
-            tid_of(w, idx), rank);
+    event_begin(w, "M", tid_of(w, idx));
+    fprintf(w->out, ",\"name\":\"thread_name\",\"args\":{\"name\":\"rank %d", rank);
     if (track->kind != TRACK_THREADS || track->number)
         fprintf(w->out, " %s", names[track->kind]);
     if (track->number)
         fprintf(w->out, " %d", track->number + 1);
-    fprintf(w->out,
-            "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":%d,\"tid\":%d,\"args\":{\"sort_index\":"
-            "%" PRId64 "}}",
-            w->pid, tid_of(w, idx), ((int64_t)rank << 16) + (track->kind << 12) + track->number);
+    fputs("\"}}", w->out);
+    event_begin(w, "M", tid_of(w, idx));
+    fprintf(w->out, ",\"name\":\"thread_sort_index\",\"args\":{\"sort_index\":%" PRId64 "}}",
+            ((int64_t)rank << 16) + (track->kind << 12) + track->number);
 }
 
 /* The track for a span that begins no sooner than those before. */
@@ -95,8 +89,7 @@ static int track_of(struct writer *w, const struct hx_event *event)
             return 0;
         }
         w->tracks = more;
-        more[w->ntracks++] =
-            (struct track){.kind = kind, .number = kind == TRACK_THREADS ? event->thread : w->of_kind[kind]++};
+        more[w->ntracks++] = (struct track){.kind = kind, .number = kind == TRACK_THREADS ? event->thread : w->of_kind[kind]++};
         track_name(w, i);
     }
     w->tracks[i].end = event->end;
@@ -112,8 +105,7 @@ static int64_t aligned(const struct hx_trace *trace, uint64_t time)
     int64_t t = (int64_t)time, offset = first->offset;
 
     if (last->at > first->at)
-        offset += (int64_t)((double)(last->offset - first->offset) * (double)(t - first->at) /
-                            (double)(last->at - first->at));
+        offset += (int64_t)((double)(last->offset - first->offset) * (double)(t - first->at) / (double)(last->at - first->at));
     return t + offset - trace->origin;
 }
 
@@ -155,8 +147,7 @@ static void call_write(FILE *out, const struct hx_event *e)
         fprintf(out, ",\"algorithm\":\"%s\"", e->plan);
     if (e->status)
         fprintf(out, ",\"status\":\"%s\"", hx_strerror((hx_status_t)e->status));
-    fprintf(out, ",\"size\":%d,\"group\":%d,\"context\":%d,\"sequence\":%" PRIu64, e->size, e->group, e->context,
-            e->call);
+    fprintf(out, ",\"size\":%d,\"group\":%d,\"context\":%d,\"sequence\":%" PRIu64, e->size, e->group, e->context, e->call);
 }
 
 static void stage_write(FILE *out, const struct hx_event *e)
@@ -172,8 +163,7 @@ static void stage_write(FILE *out, const struct hx_event *e)
 
 static void message_write(FILE *out, const struct hx_event *e)
 {
-    fprintf(out,
-            "\"cat\":\"message\",\"name\":\"%s %d\",\"args\":{\"rank\":%d,\"bytes\":%" PRIu64 ",\"match\":%" PRIu64,
+    fprintf(out, "\"cat\":\"message\",\"name\":\"%s %d\",\"args\":{\"rank\":%d,\"bytes\":%" PRIu64 ",\"match\":%" PRIu64,
             e->kind == HX_EVENT_SEND ? "send to" : "receive from", e->peer, e->peer, e->amount, e->detail);
 }
 
@@ -181,14 +171,11 @@ static void message_write(FILE *out, const struct hx_event *e)
 static void arrow_write(struct writer *w, const struct hx_event *e, int tid)
 {
     int me = w->world->process.rank, sends = e->kind == HX_EVENT_SEND;
-    int64_t at = aligned(w->trace, sends ? e->begin : e->end);
+    int64_t at = aligned(w->world->trace, sends ? e->begin : e->end);
 
-    event_separate(w);
-    fprintf(w->out,
-            "{\"ph\":\"%s\",\"cat\":\"message\",\"name\":\"message\",\"id\":\"%d-%d-%" PRIx64 "-%" PRIx64
-            "\",\"pid\":%d,\"tid\":%d",
-            sends ? "s" : "f\",\"bp\":\"e", sends ? me : e->peer, sends ? e->peer : me, e->call, e->detail, w->pid,
-            tid);
+    event_begin(w, sends ? "s" : "f\",\"bp\":\"e", tid);
+    fprintf(w->out, ",\"cat\":\"message\",\"name\":\"message\",\"id\":\"%d-%d-%" PRIx64 "-%" PRIx64 "\"",
+            sends ? me : e->peer, sends ? e->peer : me, e->call, e->detail);
     time_write(w->out, "ts", sends ? at : at - 1); /* within the span */
     fputc('}', w->out);
 }
@@ -200,10 +187,9 @@ static void event_write(struct writer *w, struct hx_event *e)
 
     e->end += e->end <= e->begin; /* never empty: an arrow needs a span to begin or end in */
     tid = tid_of(w, track_of(w, e));
-    begin = aligned(w->trace, e->begin);
-    end = aligned(w->trace, e->end);
-    event_separate(w);
-    fprintf(w->out, "{\"ph\":\"X\",\"pid\":%d,\"tid\":%d", w->pid, tid);
+    begin = aligned(w->world->trace, e->begin);
+    end = aligned(w->world->trace, e->end);
+    event_begin(w, "X", tid);
     time_write(w->out, "ts", begin);
     time_write(w->out, "dur", end - begin);
     fputc(',', w->out);
@@ -241,32 +227,20 @@ void hx_trace_background(const struct hx_request *request, const struct hx_engin
 
 /* ---- the file ------------------------------------------------------------------------------------------------ */
 
+/* A call under way. */
 static void open_add(struct writer *w, struct hx_event event, const struct hx_engine *engine)
 {
+    struct hx_event *more = realloc(w->events, (w->n + 1) * sizeof(*more));
+
+    w->no_memory |= !more;
+    if (!more)
+        return;
     event.end = hx_now_ns();
     event.call = engine->call;
     event.plan = event.size > 1 ? engine->traced_as : NULL;
     event.open = 1;
-    w->events[w->n++] = event;
-}
-
-/* Calls under way. first and last of an engine's: those after the first have not begun. */
-static void open_visit(struct writer *w, uint64_t *count)
-{
-    struct hx_comm *comm = w->world->comms;
-
-    for (const struct hx_trace_open *open = w->trace->open; open; open = open->next) {
-        if (w->events)
-            open_add(w, open->event, open->engine);
-        ++*count;
-    }
-    for (; comm; comm = comm->next)
-        for (int i = 0; i < HX_CONCURRENT; i++)
-            for (const struct hx_request *r = comm->others[i] ? comm->others[i]->first : NULL; r; r = r->next) {
-                if (w->events)
-                    open_add(w, event_of_request(r, comm->others[i]), comm->others[i]);
-                ++*count;
-            }
+    w->events = more;
+    more[w->n++] = event;
 }
 
 static int by_begin(const void *a, const void *b)
@@ -278,20 +252,24 @@ static int by_begin(const void *a, const void *b)
     return l->end > r->end ? -1 : l->end < r->end; /* what holds the other comes first */
 }
 
-/* Copies, in the order of their beginnings. Returns how many are missing. */
+/* Copies, and calls under way, in the order of their beginnings. Returns how many are missing. */
 static uint64_t events_sort(struct writer *w)
 {
-    const struct hx_trace *trace = w->trace;
-    uint64_t kept = trace->recorded < trace->capacity ? trace->recorded : trace->capacity, open = 0;
+    const struct hx_trace *trace = w->world->trace;
+    uint64_t kept = trace->recorded < trace->capacity ? trace->recorded : trace->capacity;
 
-    open_visit(w, &open);
-    if (!(w->events = malloc((kept + open + 1) * sizeof(*w->events)))) {
+    if (!(w->events = malloc((kept + 1) * sizeof(*w->events)))) {
         w->no_memory = 1;
         return 0;
     }
     memcpy(w->events, trace->events, kept * sizeof(*w->events));
     w->n = kept;
-    open_visit(w, &open);
+    for (const struct hx_trace_open *open = trace->open; open; open = open->next)
+        open_add(w, open->event, open->engine);
+    for (const struct hx_comm *comm = w->world->comms; comm; comm = comm->next)
+        for (int i = 0; i < HX_CONCURRENT; i++) /* an engine's requests after the first have not begun */
+            for (const struct hx_request *r = comm->others[i] ? comm->others[i]->first : NULL; r; r = r->next)
+                open_add(w, event_of_request(r, comm->others[i]), comm->others[i]);
     qsort(w->events, w->n, sizeof(*w->events), by_begin);
     return trace->recorded - kept;
 }
@@ -299,6 +277,7 @@ static uint64_t events_sort(struct writer *w)
 static void head_write(struct writer *w, uint64_t dropped)
 {
     const struct hx_world *world = w->world;
+    const struct hx_trace *trace = world->trace;
     int node = w->pid - 1;
 
     fprintf(w->out,
@@ -306,33 +285,27 @@ static void head_write(struct writer *w, uint64_t dropped)
             ",\"traces\":[{\"rank\":%d,\"node\":%d,"
             "\"dropped\":%" PRIu64 ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRId64 "}]},\n"
             "\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n",
-            hx_version(), world->process.size, w->trace->origin, world->process.rank, node, dropped, w->trace->first.offset,
-            clock_error(w->trace));
-    event_separate(w);
-    fprintf(w->out, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":{\"name\":\"node %d\"}}", w->pid,
-            node);
+            hx_version(), world->process.size, trace->origin, world->process.rank, node, dropped, trace->first.offset,
+            clock_error(trace));
+    event_begin(w, "M", -1);
+    fprintf(w->out, ",\"name\":\"process_name\",\"args\":{\"name\":\"node %d\"}}", node);
     if (!dropped)
         return;
-    event_separate(w);
-    fprintf(w->out, "{\"ph\":\"i\",\"s\":\"t\",\"pid\":%d,\"tid\":%d", w->pid, tid_of(w, 0));
-    time_write(w->out, "ts", aligned(w->trace, w->n ? w->events[0].begin : 0));
+    event_begin(w, "i\",\"s\":\"t", tid_of(w, 0));
+    time_write(w->out, "ts", aligned(trace, w->n ? w->events[0].begin : 0));
     fprintf(w->out, ",\"cat\":\"lost\",\"name\":\"%" PRIu64 " earlier records lost (HX_TRACE_BYTES)\"}", dropped);
 }
 
 void hx_trace_write(const struct hx_world *world)
 {
     const struct hx_trace *trace = world->trace;
-    struct writer w = {.world = world,
-                       .trace = trace,
-                       .out = trace->file,
-                       .separator = "",
+    struct writer w = {.world = world, .out = trace->file, .separator = "",
                        .pid = 1 + world->comms->members.shape->node_of[world->process.rank]};
     uint64_t dropped = events_sort(&w);
 
     if (dropped && world->process.rank == 0) /* the others' files tell theirs */
-        hx_warn("HX_TRACE: rank 0 lost the oldest %" PRIu64 " of %" PRIu64
-                " records: raise HX_TRACE_BYTES (%" PRId64 ")",
-                dropped, trace->recorded, world->process.env->trace_bytes);
+        hx_warn("HX_TRACE: rank 0 lost the oldest %" PRIu64 " of %" PRIu64 " records: raise HX_TRACE_BYTES (%" PRId64 ")", dropped,
+                trace->recorded, world->process.env->trace_bytes);
     errno = 0;
     rewind(w.out);
     if (ftruncate(fileno(w.out), 0) != 0)

@@ -3,8 +3,9 @@
 #include "runtime/api/call.h"
 #include "runtime/api/failed.h"
 #include "runtime/base/handle.h"
-#include "runtime/api/trace_write.h"
 #include "runtime/engine/failure.h"
+#include "runtime/engine/trace_spans.h"
+#include <search.h>
 #include <stdio.h>
 
 struct hx_world *hx_world;
@@ -84,48 +85,35 @@ const struct hx_owner hx_world_owner = {.pump = hx_requests_progress, .broken = 
 
 /* ---- those that are open -------------------------------------------------------------------------------------- */
 
-static struct hx_comm **bucket_of(struct hx_world *world, const struct hx_comm *comm)
+static int by_address(const void *a, const void *b)
 {
-    return &world->open[((uintptr_t)comm >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (HX_OPEN_BUCKETS - 1)];
+    return (a > b) - (a < b);
 }
 
 int hx_comm_is_open(const struct hx_comm *comm)
 {
-    const struct hx_comm *open = hx_world ? *bucket_of(hx_world, comm) : NULL;
-
-    while (open && open != comm)
-        open = open->below;
-    return open != NULL;
+    return hx_world && tfind(comm, &hx_world->open, by_address);
 }
 
-void hx_comm_show(struct hx_comm *comm)
+int hx_comm_show(struct hx_comm *comm)
 {
-    struct hx_comm **bucket = bucket_of(comm->world, comm);
-
-    comm->below = *bucket;
-    *bucket = comm;
+    return tsearch(comm, &comm->world->open, by_address) != NULL;
 }
 
 void hx_comm_hide(const struct hx_comm *comm)
 {
-    struct hx_comm **link = bucket_of(comm->world, comm);
-
-    while (*link && *link != comm)
-        link = &(*link)->below;
-    if (*link)
-        *link = comm->below;
+    tdelete(comm, &comm->world->open, by_address);
 }
 
 hx_status_t hx_comm_check_open(const struct hx_comm *comm, const char *name)
 {
     if (!comm)
         return hx_fail(HX_ERR_ARG, "%s: the communicator is NULL", name);
-    HX_RETURN_IF_FREED(comm, name);
+    if (hx_handle_freed(comm))
+        return hx_handle_check(comm, name);
     if (hx_world_ended())
         return hx_fail(HX_ERR_STATE, "%s: Hierax %s", name, hx_world_ended());
-    if (!hx_comm_is_open(comm))
-        return hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
-    return HX_SUCCESS;
+    return hx_comm_is_open(comm) ? HX_SUCCESS : hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
 }
 
 hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)

@@ -29,10 +29,3 @@ static inline hx_status_t hx_handle_check(const void *handle, const char *name)
     const char *freed = hx_handle_freed(handle);
     return freed ? hx_fail(HX_ERR_STATE, "%s: %s", name, freed) : HX_SUCCESS;
 }
-
-#define HX_RETURN_IF_FREED(handle, name)                                                                               \
-    do {                                                                                                               \
-        hx_status_t of_handle = hx_handle_check(handle, name);                                                         \
-        if (of_handle != HX_SUCCESS)                                                                                   \
-            return of_handle;                                                                                          \
-    } while (0)

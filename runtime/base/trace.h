@@ -6,7 +6,7 @@
  *   trace.c                      the ring, and spans of waits
  *   runtime/engine/trace_spans.c  spans of calls and stages
  *   runtime/api/trace_write.c    the file, and spans of non-blocking calls
- *   runtime/start/trace_job.c    begin and end; trace_clock.c: how far the nodes' clocks are from rank 0's
+ *   runtime/start/trace_job.c    begin and end, and how far the nodes' clocks are from rank 0's
  *
  * One thread at a time is in Hierax (lock.h), so nothing here is atomic.
  */

@@ -60,5 +60,5 @@ static hx_status_t user_open(struct hx_boot *boot, const struct hx_env *env)
     return HX_SUCCESS;
 }
 
-const struct hx_boot_kind hx_boot_user = {
-    .name = "user", .bytes = sizeof(struct hx_boot), .text = 1, .open = user_open, .put = user_put, .fence = user_fence, .get = user_get};
+const struct hx_boot_kind hx_boot_user = {.name = "user", .bytes = sizeof(struct hx_boot), .text = 1, .open = user_open,
+                                          .put = user_put, .fence = user_fence, .get = user_get};

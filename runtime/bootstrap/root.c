@@ -3,6 +3,7 @@
 #include "runtime/bootstrap/root.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/sockets.h"
 #include "runtime/bootstrap/store_keys.h"
 
 #include <errno.h>
@@ -124,10 +125,8 @@ int hx_root_listen(const struct hx_root *root, int local_only)
 static int is_connected_to_itself(int fd)
 {
     struct sockaddr_storage mine = {.ss_family = AF_UNSPEC}, theirs = {.ss_family = AF_UNSPEC};
-    socklen_t mine_bytes = sizeof mine, their_bytes = sizeof theirs;
 
-    return getsockname(fd, (struct sockaddr *)&mine, &mine_bytes) == 0 && getpeername(fd, (struct sockaddr *)&theirs, &their_bytes) == 0 &&
-           mine_bytes == their_bytes && memcmp(&mine, &theirs, mine_bytes) == 0;
+    return hx_socket_names(fd, &mine, &theirs) && memcmp(&mine, &theirs, sizeof mine) == 0;
 }
 
 /* A connected socket, or -1 and errno. */

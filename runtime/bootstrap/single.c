@@ -81,5 +81,5 @@ static hx_status_t single_open(struct hx_boot *boot, const struct hx_env *env)
 }
 
 const struct hx_boot_kind hx_boot_single = {
-    .name = "single", .needs = "none", .bytes = sizeof(struct single), .present = single_present, .open = single_open, .put = single_put,
-    .get = single_get, .close = single_close};
+    .name = "single", .needs = "none", .bytes = sizeof(struct single), .present = single_present, .open = single_open,
+    .put = single_put, .get = single_get, .close = single_close};

@@ -179,7 +179,8 @@ static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const char
 
     if (!whole)
         return hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes to the store", most);
-    const size_t count = hx_store_frame_write(whole, tcp->state == JOINED ? &tcp->keys.from_client : NULL, op, 0, key, key_bytes, value, bytes);
+    struct hx_store_seal *seal = tcp->state == JOINED ? &tcp->keys.from_client : NULL;
+    const size_t count = hx_store_frame_write(whole, seal, op, 0, key, key_bytes, value, bytes);
     const hx_status_t status = send_all(tcp, whole, count);
     free(whole);
     return status;
@@ -371,4 +372,5 @@ static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
 
 const struct hx_boot_kind hx_boot_tcp = {
     .name = "tcp", .needs = "HX_ROOT, HX_RANK and HX_SIZE", .bytes = sizeof(struct tcp), .present = tcp_present, .open = tcp_open,
-    .put = tcp_put, .fence = tcp_fence, .get = tcp_get, .abort_job = tcp_abort, .close = tcp_close, .close_in_child = tcp_close_in_child};
+    .put = tcp_put, .fence = tcp_fence, .get = tcp_get, .abort_job = tcp_abort, .close = tcp_close,
+    .close_in_child = tcp_close_in_child};

@@ -55,8 +55,8 @@ static void count(struct hx_store_seal *seal, unsigned char nonce[crypto_aead_ch
     seal->frames++;
 }
 
-size_t hx_store_frame_write(void *to, struct hx_store_seal *seal, enum hx_store_op op, uint32_t status, const char *key, size_t key_bytes,
-                            const void *value, size_t bytes)
+size_t hx_store_frame_write(void *to, struct hx_store_seal *seal, enum hx_store_op op, uint32_t status, const char *key,
+                            size_t key_bytes, const void *value, size_t bytes)
 {
     const struct hx_store_frame in_order = {HX_STORE_MAGIC | HX_STORE_VERSION, op, status, (uint32_t)key_bytes, (uint32_t)bytes};
     const struct hx_store_frame head = hx_store_frame_swap(&in_order);
@@ -69,7 +69,8 @@ size_t hx_store_frame_write(void *to, struct hx_store_seal *seal, enum hx_store_
         memcpy(body + key_bytes, value, bytes);
     if (seal) {
         count(seal, nonce);
-        crypto_aead_chacha20poly1305_ietf_encrypt_detached(body, end, NULL, body, key_bytes + bytes, to, sizeof head, NULL, nonce, seal->key);
+        crypto_aead_chacha20poly1305_ietf_encrypt_detached(body, end, NULL, body, key_bytes + bytes, to, sizeof head, NULL, nonce,
+                                                           seal->key);
         end += HX_STORE_SEAL_BYTES;
     }
     return (size_t)(end - (unsigned char *)to);

@@ -27,9 +27,10 @@ int hx_store_nonce(unsigned char nonce[HX_STORE_NONCE_BYTES]);
 /* Keys and proof from the job's secret and the greeting. */
 void hx_store_keys_open(struct hx_store_keys *keys, const char *secret, const struct hx_store_greeting *greeting);
 int hx_store_proof_is(const struct hx_store_keys *keys, const void *proof, size_t bytes);
-/* Write a frame: at most sizeof(struct hx_store_frame) + key_bytes + bytes + HX_STORE_SEAL_BYTES. seal: NULL: in clear. Returns its length. */
-size_t hx_store_frame_write(void *to, struct hx_store_seal *seal, enum hx_store_op op, uint32_t status, const char *key, size_t key_bytes,
-                            const void *value, size_t bytes);
+/* Write a frame: at most sizeof(struct hx_store_frame) + key_bytes + bytes + HX_STORE_SEAL_BYTES. seal: NULL: in clear. Returns its
+ * length. */
+size_t hx_store_frame_write(void *to, struct hx_store_seal *seal, enum hx_store_op op, uint32_t status, const char *key,
+                            size_t key_bytes, const void *value, size_t bytes);
 /* Decrypt in place: 0, or -1 if body or head are not what the other side sealed. */
 int hx_store_unseal(struct hx_store_seal *seal, const struct hx_store_frame *head, void *body, size_t bytes);
 /* Convert between the byte order of this machine and that of the wire. */

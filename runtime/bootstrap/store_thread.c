@@ -60,13 +60,16 @@ hx_status_t hx_store_thread_start(struct hx_root *root, int size, const char *se
     if (listen_fd < 0)
         return HX_SUCCESS;
     struct hx_store_thread *new = calloc(1, sizeof *new);
-    if (!new)
-        goto close_listen;
-    new->wake_fd = eventfd(0, EFD_CLOEXEC);
-    if (new->wake_fd < 0)
-        goto free_new;
-    if (hx_store_open(listen_fd, size, secret, 0, &new->store) < 0)
-        goto close_wake;
+    const int wake_fd = eventfd(0, EFD_CLOEXEC);
+    if (!new || wake_fd < 0 || hx_store_open(listen_fd, size, secret, 0, &new->store) < 0) {
+        const char *why = strerror(errno);
+
+        free(new);
+        close(wake_fd);
+        close(listen_fd);
+        return hx_fail(HX_ERR_NOMEM, "cannot serve the store at %s:%s: %s", root->host, root->port, why);
+    }
+    new->wake_fd = wake_fd;
     sigfillset(&all); /* signal handlers of the program must not run in this thread */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int rc = pthread_create(&new->thread, NULL, thread_main, new);
@@ -83,14 +86,6 @@ hx_status_t hx_store_thread_start(struct hx_root *root, int size, const char *se
                 "machine. Set it to the same text on all ranks", root->host, root->port);
     *thread = new;
     return HX_SUCCESS;
-
-close_wake:
-    close(new->wake_fd);
-free_new:
-    free(new);
-close_listen:
-    close(listen_fd);
-    return hx_fail(HX_ERR_NOMEM, "cannot serve the store at %s:%s: %s", root->host, root->port, strerror(errno));
 }
 
 void hx_store_thread_stop(struct hx_store_thread *thread, int orderly)

@@ -83,8 +83,8 @@ void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op,
         client->out = bigger;
         client->out_capacity = needed;
     }
-    client->out_bytes += hx_store_frame_write(client->out + client->out_bytes, client->sealed ? &client->keys.from_store : NULL, op, status,
-                                              NULL, 0, value, bytes);
+    client->out_bytes += hx_store_frame_write(client->out + client->out_bytes, client->sealed ? &client->keys.from_store : NULL,
+                                              op, status, NULL, 0, value, bytes);
     hx_store_client_flush(client);
 }
 

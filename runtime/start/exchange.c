@@ -101,27 +101,26 @@ double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_plac
 static hx_status_t node_put(struct hx_world *world, const struct hx_place *place)
 {
     const struct hx_shared *node = world->process.shared;
-    size_t bytes = sizeof(struct hx_node_facts) + (size_t)node->n * (sizeof(struct hx_rank_head) + HX_ADDRESS_BYTES);
-    unsigned char *value = malloc(bytes), *at = value;
-    char key[32];
+    char key[32], *value = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&value, &bytes);
+    hx_status_t status;
     struct hx_node_facts facts = {.ranks = node->n,
                                .single_copy = !atomic_load_explicit(&node->header->no_fetch, memory_order_relaxed),
                                .milli_per_cpu = (int32_t)(1e3 * hx_world_ranks_per_cpu(world, place))};
 
-    if (!value)
-        return hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
-    memcpy(at, &facts, sizeof(facts));
-    at += sizeof(facts);
-    for (int i = 0; i < node->n; i++) {
+    if (out)
+        fwrite(&facts, sizeof(facts), 1, out);
+    for (int i = 0; out && i < node->n; i++) {
         const struct hx_job_entry *entry = &node->table[node->ranks[i]];
         struct hx_rank_head head = {.rank = node->ranks[i], .address_bytes = (int32_t)entry->address_bytes};
         memcpy(head.place, entry->place, sizeof(head.place));
-        memcpy(at, &head, sizeof(head));
-        memcpy(at + sizeof(head), entry->address, entry->address_bytes);
-        at += sizeof(head) + entry->address_bytes;
+        fwrite(&head, sizeof(head), 1, out);
+        fwrite(entry->address, 1, entry->address_bytes, out);
     }
     snprintf(key, sizeof(key), "node.%d", world->process.rank);
-    hx_status_t status = hx_boot_put(world->boot, key, value, (size_t)(at - value));
+    status = out && fclose(out) == 0 ? hx_boot_put(world->boot, key, value, bytes)
+                                     : hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
     free(value);
     return status;
 }
@@ -152,6 +151,8 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
     header->single_copy &= facts.single_copy;
     if (facts.milli_per_cpu > header->milli_per_cpu)
         header->milli_per_cpu = facts.milli_per_cpu;
+    if (facts.ranks > header->max_local)
+        header->max_local = facts.ranks;
     for (int32_t i = 0; i < facts.ranks; i++) {
         if ((size_t)(end - at) < sizeof(head))
             return -1;

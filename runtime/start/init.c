@@ -3,9 +3,9 @@
 #include "runtime/api/call.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
-#include "runtime/api/trace_write.h"
 #include "runtime/start/startup.h"
 #include "runtime/engine/liveness.h"
+#include "runtime/engine/trace_spans.h"
 #include "runtime/engine/whereabouts.h"
 #include <string.h>
 
@@ -63,6 +63,7 @@ hx_status_t hx_finalize(void)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax %s", hx_world_ended() ? hx_world_ended() : "is not started");
     if (hx_is_folding())
         return hx_folding_refuse();
+    void *token = &world->comms->engine.token;
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
         if (comm->requests && !comm->members.failed)
@@ -80,7 +81,8 @@ hx_status_t hx_finalize(void)
     if (world->process.env->stats)
         hx_stats_tell(world, failed);
     if (!failed)
-        status = hx_call_make(hx_call_barrier("hx_finalize", HX_FOR_FINALIZE, world->comms), HX_BLOCKING, NULL);
+        status = hx_call_make((struct hx_call){.name = "hx_finalize", .comm = world->comms, .in = token, .out = token,
+                                               .key = hx_call_key_barrier(HX_FOR_FINALIZE)}, HX_BLOCKING, NULL);
     if (status == HX_ERR_MISMATCH && !world->comms->members.failed) { /* by HX_CHECK: the others go on */
         if (HX_TRACING)
             hx_trace_write(world);

@@ -3,6 +3,7 @@
  * settings. */
 #include "runtime/start/startup.h"
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place)
 {
-    char *text = malloc(JOB_TEXT_BYTES);
+    char *text = malloc(JOB_TEXT_BYTES), hex[2 * HX_SECRET_BYTES + 1];
     unsigned char secret[HX_SECRET_BYTES];
     int n;
 
@@ -22,11 +23,9 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
         free(text);
         return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes for the job's secret");
     }
-    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f ", hx_version(), place->llc_bytes,
-                 1e3 * place->usable_cpus); /* no point: in some languages that is a comma */
-    for (int i = 0; i < HX_SECRET_BYTES; i++)
-        n += snprintf(text + n, JOB_TEXT_BYTES - (size_t)n, "%02x", secret[i]);
-    n += snprintf(text + n, JOB_TEXT_BYTES - (size_t)n, " ");
+    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f %s ", hx_version(), place->llc_bytes,
+                 1e3 * place->usable_cpus, /* no point: in some languages that is a comma */
+                 sodium_bin2hex(hex, sizeof(hex), secret, sizeof(secret)));
     hx_status_t status = HX_SUCCESS;
     if (hx_env_pack_job(env, text + n, JOB_TEXT_BYTES - (size_t)n) >= JOB_TEXT_BYTES - (size_t)n)
         status = hx_fail(HX_ERR_ENV, "the HX_* settings together are longer than %d bytes", JOB_TEXT_BYTES);
@@ -51,18 +50,14 @@ hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *
     if (bytes == 0 || ((char *)value)[bytes - 1] ||
         sscanf(value, "%31s %" SCNu64 " %" SCNu64 " %64[0-9a-f] %n", version, &job->llc_bytes, &milli_cpus, hex, &settings) !=
             4 ||
-        settings == 0 || strlen(hex) != 2 * HX_SECRET_BYTES)
+        settings == 0 || strlen(hex) != 2 * HX_SECRET_BYTES ||
+        sodium_hex2bin(secret, HX_SECRET_BYTES, hex, strlen(hex), NULL, NULL, NULL) != 0)
         status = hx_fail(HX_ERR_BOOTSTRAP,
                          "rank 0 sent start-up data that this library cannot read: is it another version of Hierax?");
     else if (strcmp(version, hx_version()))
         status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 runs Hierax %s, rank %d runs %s", version, hx_boot_rank(boot),
                          hx_version());
     job->cpus_per_node = 1e-3 * (double)milli_cpus;
-    for (int i = 0; status == HX_SUCCESS && i < HX_SECRET_BYTES; i++) {
-        unsigned byte = 0;
-        sscanf(hex + 2 * i, "%2x", &byte);
-        secret[i] = (unsigned char)byte;
-    }
     if (status == HX_SUCCESS)
         status = hx_env_unpack_job(env, (char *)value + settings);
     free(value);

@@ -30,41 +30,35 @@ static const size_t rate_bytes[] = {64 << 10, 512 << 10, 4 << 20};
 struct meter { /* of one leader */
     struct hx_comm *leaders;
     int n, me, partner;    /* nodes; partner me: nobody */
-    size_t *counts, *at;   /* [n] of an all-to-all; zeros but for the partner's count */
-    unsigned char *sent, *received;
+    size_t *counts;        /* [n] counts of an all-to-all, zeros but for the partner's; [n] displacements: zeros */
+    unsigned char *sent;   /* [BYTES_MAX], and then what is received */
     struct hx_link *row;   /* [n] */
     hx_status_t status;    /* the first error */
 };
 
 static int meter_open(struct meter *m, int n, int me)
 {
-    *m = (struct meter){.n = n,
-                        .me = me,
-                        .counts = calloc((size_t)n, sizeof(size_t)),
-                        .at = calloc((size_t)n, sizeof(size_t)),
-                        .sent = calloc(1, BYTES_MAX),
-                        .received = calloc(1, BYTES_MAX),
+    *m = (struct meter){.n = n, .me = me, .counts = calloc(2 * (size_t)n, sizeof(size_t)), .sent = calloc(2, BYTES_MAX),
                         .row = calloc((size_t)n, sizeof(struct hx_link))};
-    return m->counts && m->at && m->sent && m->received && m->row;
+    return m->counts && m->sent && m->row;
 }
 
 static void meter_close(struct meter *m)
 {
     free(m->counts);
-    free(m->at);
     free(m->sent);
-    free(m->received);
     free(m->row);
 }
 
 /* So many bytes both ways with the partner. Returns the microseconds. */
 static double exchange(struct meter *m, size_t bytes)
 {
+    const size_t *at = m->counts + m->n;
     double start = 1e6 * hx_now_s();
 
     m->counts[m->partner] = m->partner == m->me ? 0 : bytes;
     if (m->status == HX_SUCCESS)
-        m->status = hx_alltoallv(m->sent, m->counts, m->at, m->received, m->counts, m->at, HX_BYTE, m->leaders);
+        m->status = hx_alltoallv(m->sent, m->counts, at, m->sent + BYTES_MAX, m->counts, at, HX_BYTE, m->leaders);
     m->counts[m->partner] = 0;
     return 1e6 * hx_now_s() - start;
 }
@@ -88,7 +82,7 @@ static double agree(struct meter *m, double us)
     memcpy(m->sent, &us, sizeof(us));
     exchange(m, sizeof(us));
     if (m->partner != m->me)
-        memcpy(&theirs, m->received, sizeof(theirs));
+        memcpy(&theirs, m->sent + BYTES_MAX, sizeof(theirs));
     return us > theirs ? us : theirs;
 }
 

@@ -133,17 +133,6 @@ static hx_status_t failure_tell(const struct hx_world *world, struct hx_failure 
     return (hx_status_t)failure->status;
 }
 
-static int largest_node(const struct hx_world *world)
-{
-    const struct hx_job_entry *table = world->process.shared->table;
-    int *ranks = calloc((size_t)world->process.size + 2, sizeof(int)), most = 0; /* by node, from 1 on */
-
-    for (int rank = 0; ranks && rank < world->process.size; rank++)
-        most = ++ranks[table[rank].node] > most ? ranks[table[rank].node] : most;
-    free(ranks);
-    return most;
-}
-
 /* All that follows from what the ranks have told. */
 static hx_status_t world_build(struct hx_world *world, const struct hx_place *place)
 {
@@ -152,8 +141,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
     struct hx_comm *comm;
     hx_status_t status;
 
-    if ((world->process.job.max_local = largest_node(world)) == 0)
-        return hx_fail(HX_ERR_NOMEM, "no memory to count the ranks of %d nodes", world->process.size);
+    world->process.job.max_local = world->process.shared->header->max_local;
     world->process.job.nranks = world->process.size;
     world->process.job.single_copy = world->process.shared->header->single_copy;
     world->process.job.ranks_per_cpu = world->process.shared->header->milli_per_cpu / 1e3;

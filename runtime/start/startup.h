@@ -54,10 +54,6 @@ hx_status_t hx_trace_begin(struct hx_world *world);
 void hx_trace_end(struct hx_world *world, int orderly);
 void hx_trace_release(struct hx_world *world);
 
-/* trace_clock.c. Errors: as of a message or broadcast. */
-struct hx_clock;
-hx_status_t hx_clock_align(struct hx_world *world, struct hx_clock *clock, int64_t *origin);
-
 /* All ranks fail for the same reason, and hold their errors (error.h). Rank 0 reports it. The others give rank 0 a moment before they
  * return, because launchers end a job when one of its ranks ends. */
 void hx_alike_tell(const struct hx_world *world);

@@ -4,31 +4,32 @@
 #include "runtime/start/startup.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void print(const struct hx_stats *stats, const char *whose)
 {
-    char text[8192];
-    size_t n = 0;
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes); /* so that the lines of a rank stay together */
 
-#define PUT(...) (n += n < sizeof(text) ? (size_t)snprintf(text + n, sizeof(text) - n, __VA_ARGS__) : 0)
-    for (int i = 0; i < HX_COLL_COUNT; i++) {
+    for (int i = 0; out && i < HX_COLL_COUNT; i++) {
         const struct hx_coll_stats *c = &stats->colls[i];
         if (c->calls + c->started)
-            PUT("hierax stats: %s: %-21s %10" PRIu64 " calls, %10" PRIu64 " without blocking, %14" PRIu64
+            fprintf(out, "hierax stats: %s: %-21s %10" PRIu64 " calls, %10" PRIu64 " without blocking, %14" PRIu64
                 " bytes, %12.3f ms, longest %.3f ms\n",
                 whose, hx_coll_name((enum hx_coll)i), c->calls, c->started, c->bytes, (double)c->ns * 1e-6,
                 (double)c->longest_ns * 1e-6);
     }
-    for (const struct hx_counter_row *row = hx_counter_rows; row->name; row++) {
+    for (const struct hx_counter_row *row = hx_counter_rows; out && row->name; row++) {
         uint64_t value;
         memcpy(&value, (const char *)&stats->counters + row->offset, sizeof(value));
         if (value)
-            PUT("hierax stats: %s: %-21s %10" PRIu64 " %s\n", whose, row->name, value, row->help);
+            fprintf(out, "hierax stats: %s: %-21s %10" PRIu64 " %s\n", whose, row->name, value, row->help);
     }
-#undef PUT
-    text[n < sizeof(text) ? n : sizeof(text) - 1] = 0;
-    fputs(text, stderr);
+    if (out && fclose(out) == 0)
+        fputs(text, stderr);
+    free(text);
 }
 
 _Static_assert(sizeof(struct hx_stats) % sizeof(uint64_t) == 0, "sums of numbers of 64 bits");

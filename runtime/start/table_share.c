@@ -4,12 +4,10 @@
 #include "runtime/base/log.h"
 #include "runtime/start/startup.h"
 #include <stdlib.h>
-#include <string.h>
 
 struct head { /* goes before the tuning */
     uint64_t bytes;
-    int64_t status;
-    char detail[HX_DETAIL_BYTES]; /* why there is none */
+    struct hx_failure failure; /* why there is none */
 };
 
 static void read_here(struct hx_world *world, struct head *head)
@@ -17,13 +15,11 @@ static void read_here(struct hx_world *world, struct head *head)
     struct hx_net_profile profile;
 
     hx_world_profile(world, &profile);
-    head->status = hx_registry.planner->tuning_read(world->process.env, profile.provider, &world->tuning, &world->tuning_bytes);
+    hx_failure_keep(&head->failure, 0,
+                    hx_registry.planner->tuning_read(world->process.env, profile.provider, &world->tuning, &world->tuning_bytes));
     head->bytes = world->tuning_bytes;
-    if (head->status == HX_SUCCESS)
-        return;
-    strncpy(head->detail, hx_last_detail(), sizeof(head->detail) - 1);
-    if (!world->process.env->table_strict)
-        hx_warn("HX_TABLE: %s: going on without", head->detail);
+    if (head->failure.status != HX_SUCCESS && !world->process.env->table_strict)
+        hx_warn("HX_TABLE: %s: going on without", head->failure.text);
 }
 
 hx_status_t hx_tuning_share(struct hx_world *world)
@@ -39,9 +35,9 @@ hx_status_t hx_tuning_share(struct hx_world *world)
         read_here(world, &head);
     if ((status = hx_bcast(&head, sizeof(head), HX_BYTE, 0, comm)) != HX_SUCCESS)
         return status;
-    if (head.status != HX_SUCCESS)
-        return world->process.env->table_strict ? hx_fail((hx_status_t)head.status, "HX_TABLE: %s", head.detail) : HX_SUCCESS;
-    if (head.bytes == 0)
+    if (head.failure.status != HX_SUCCESS && world->process.env->table_strict)
+        return hx_fail((hx_status_t)head.failure.status, "HX_TABLE: %s", head.failure.text);
+    if (head.failure.status != HX_SUCCESS || head.bytes == 0)
         return HX_SUCCESS;
     if (world->process.rank != 0)
         world->tuning = malloc(head.bytes);
