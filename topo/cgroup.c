@@ -17,10 +17,7 @@
 
 #define PATH_BYTES 8192
 
-struct visitor {
-    void (*look)(const char *dir, void *arg);
-    void *arg;
-};
+typedef void look_t(const char *dir, void *arg);
 
 FILE *hx_cgroup_open(const char *dir, const char *file)
 {
@@ -41,7 +38,7 @@ int hx_cgroup_line(const char *dir, const char *file, char *line, int capacity_b
 }
 
 /* Visit every folder from mount/path up to the mount. */
-static void read_path(const char *root, const char *mount, const char *path, struct visitor visitor)
+static void read_path(const char *root, const char *mount, const char *path, look_t *look, void *arg)
 {
     char dir[PATH_BYTES];
     int mount_length = snprintf(dir, sizeof dir, "%s/sys/fs/cgroup%s%s", root, *mount ? "/" : "", mount);
@@ -50,7 +47,7 @@ static void read_path(const char *root, const char *mount, const char *path, str
     if (!strstr(path, "/..")) /* "/..": the group is outside this cgroup namespace, so only the mount is visible */
         strcpy(dir + mount_length, path);
     for (;;) {
-        visitor.look(dir, visitor.arg);
+        look(dir, arg);
         if (strlen(dir) <= (size_t)mount_length)
             return;
         *strrchr(dir, '/') = 0;
@@ -58,7 +55,7 @@ static void read_path(const char *root, const char *mount, const char *path, str
 }
 
 /* One line of /proc/self/cgroup: "id:controller,controller:/path". */
-static void read_membership(const char *root, char *line, struct visitor visitor)
+static void read_membership(const char *root, char *line, look_t *look, void *arg)
 {
     char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
     if (!path)
@@ -66,24 +63,24 @@ static void read_membership(const char *root, char *line, struct visitor visitor
     line[strcspn(line, "\n")] = 0;
     *path++ = 0;
     if (!*++controllers) {
-        read_path(root, "", path, visitor);
-        read_path(root, "unified", path, visitor);
+        read_path(root, "", path, look, arg);
+        read_path(root, "unified", path, look, arg);
         return;
     }
     if (strchr(controllers, ','))
-        read_path(root, controllers, path, visitor);
+        read_path(root, controllers, path, look, arg);
     char *rest;
     for (char *name = strtok_r(controllers, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
         if (!strcmp(name, "cpu") || !strcmp(name, "cpuset") || !strcmp(name, "memory") || !strcmp(name, "pids"))
-            read_path(root, name, path, visitor);
+            read_path(root, name, path, look, arg);
 }
 
-void hx_cgroup_folders(const char *root, void (*look)(const char *dir, void *arg), void *arg)
+void hx_cgroup_folders(const char *root, look_t *look, void *arg)
 {
     char line[4096 + 256];
     FILE *in = hx_cgroup_open(root, "proc/self/cgroup");
     while (in && fgets(line, sizeof line, in))
-        read_membership(root, line, (struct visitor){look, arg});
+        read_membership(root, line, look, arg);
     if (in)
         fclose(in);
 }

@@ -173,3 +173,7 @@ hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct h
 void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
 /* Write all there is, what is under way included. Warns where that fails. */
 void hx_trace_write(const struct hx_world *world);
+
+/* stats_count.c, HX_STATS. A blocking call that has begun then; one that does not block. */
+void hx_stats_call(const struct hx_call *call, uint64_t start_ns);
+void hx_stats_start(const struct hx_call *call);

@@ -2,15 +2,25 @@
 /* A communicator, and what all of a process share. */
 #pragma once
 
-#include "runtime/bootstrap/bootstrap.h"
 #include "runtime/engine/engine.h"
 #include "runtime/base/error.h"
 #include "runtime/ports/ports.h"
 #include "runtime/bootstrap/bootstrap.h"
-#include "runtime/api/stats.h"
 #include "topo/place.h"
 #include "topo/ring_order.h"
 #include "runtime/engine/wait.h"
+
+struct hx_coll_stats {
+    uint64_t calls, started; /* that blocked; that did not, each start of a persistent one counted */
+    /* of the vectors: see hx_planner_vector_bytes; a rank with counts of its own, of its own */
+    uint64_t bytes;
+    uint64_t ns, longest_ns; /* in calls that blocked */
+};
+
+struct hx_stats { /* what was done: stats_count.c */
+    struct hx_coll_stats colls[HX_COLL_COUNT]; /* with HX_STATS */
+    struct hx_counters counters;               /* a world's: those of communicators that have gone */
+};
 
 /* What all communicators of this process have in common. */
 struct hx_world {
@@ -61,6 +71,11 @@ static inline struct hx_comm *hx_comm_of(const struct hx_engine *engine)
 {
     return (struct hx_comm *)(void *)engine->members;
 }
+
+/* The counters of this process, now. */
+void hx_counters_read(const struct hx_world *world, struct hx_counters *counters);
+/* What a communicator that goes had counted stays counted. */
+void hx_counters_keep(struct hx_comm *comm);
 
 /* What the network is taken for, as rank 0 has it; of one node a provider NULL. */
 void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out);

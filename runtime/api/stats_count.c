@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counters and HX_STATS: see stats.h. */
-#include "runtime/api/stats.h"
+/*
+ * What was done: counters of a process, and with HX_STATS also the calls of each collective.
+ *
+ * Counters stand where things happen that are slow anyway. Calls are counted with HX_STATS alone: no plan is then found
+ * on the short way (hx_bind keeps the first place of each set empty), so that every call goes the long one, past
+ * hx_stats_call.
+ */
 #include "runtime/base/clock.h"
 #include "runtime/api/call.h"
 

@@ -15,9 +15,7 @@ void hx_store_answer_failure(const struct hx_store *store, struct hx_store_clien
     hx_store_client_answer(client, op, store->failure_status, store->failure, strlen(store->failure));
 }
 
-
-void hx_store_fail(struct hx_store *store, hx_status_t status,
-                                                           const char *format, ...)
+void hx_store_fail(struct hx_store *store, hx_status_t status, const char *format, ...)
 {
     va_list args;
 
