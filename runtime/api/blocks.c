@@ -28,62 +28,47 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Those that hold something, in the order of their places. */
-static int places_sort(const struct hx_blocks *blocks, int n, struct place *places)
-{
-    int used = 0, ascend = 1;
-
-    for (int r = 0; r < n; r++) {
-        if (blocks->counts[r] == 0)
-            continue;
-        places[used] = (struct place){blocks->displs[r], blocks->counts[r], r};
-        ascend &= used == 0 || places[used - 1].first < places[used].first;
-        used++;
-    }
-    if (!ascend)
-        qsort(places, (size_t)used, sizeof(*places), by_first);
-    return used;
-}
-
 /* As most callers have them: one after the other, and within bounds. */
-static int are_in_order(const struct hx_blocks *blocks, int n, size_t elem_bytes)
+static int are_in_order(const size_t *counts, const size_t *displs, int n, size_t elem_bytes)
 {
     size_t end = 0, bytes;
 
-    for (int r = 0; r < n; r++) {
-        if (blocks->counts[r] == 0)
-            continue;
-        if (blocks->displs[r] < end || __builtin_add_overflow(blocks->displs[r], blocks->counts[r], &end))
+    for (int r = 0; r < n; r++)
+        if (counts[r] && (displs[r] < end || __builtin_add_overflow(displs[r], counts[r], &end)))
             return 0;
-    }
     return !__builtin_mul_overflow(end, elem_bytes, &bytes) && bytes <= SIZE_MAX >> 16;
 }
 
-hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct hx_blocks *blocks, int n,
-                            size_t elem_bytes, int apart)
+hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, const size_t *counts, const size_t *displs, int apart)
 {
-    struct place *places = NULL;
+    const size_t elem_bytes = hx_dtype_bytes(call->key.dtype);
+    const int n = call->comm->members.size;
+    struct place *places;
     hx_status_t status = HX_SUCCESS;
-    int used;
+    int used = 0;
 
-    if (are_in_order(blocks, n, elem_bytes))
+    if (are_in_order(counts, displs, n, elem_bytes))
         return HX_SUCCESS;
     if (!(places = malloc((size_t)n * sizeof(*places))))
-        return hx_fail(HX_ERR_NOMEM, "%s: no memory to look at %d displacements", name, n);
-    used = places_sort(blocks, n, places);
+        return hx_fail(HX_ERR_NOMEM, "%s: no memory to look at %d displacements", call->name, n);
+    for (int r = 0; r < n; r++)
+        if (counts[r])
+            places[used++] = (struct place){displs[r], counts[r], r};
+    if (apart)
+        qsort(places, (size_t)used, sizeof(*places), by_first);
     for (int i = 0; i < used && status == HX_SUCCESS; i++) {
-        const struct place *at = &places[i];
+        const struct place *at = &places[i], *before = &places[i > 0 ? i - 1 : 0];
         size_t end, bytes;
         if (__builtin_add_overflow(at->first, at->count, &end) || __builtin_mul_overflow(end, elem_bytes, &bytes) ||
             bytes > SIZE_MAX >> 16)
             status =
                 hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu and %scounts[%d] %zu: more than an address space holds",
-                        name, prefix, at->rank, at->first, prefix, at->rank, at->count);
-        else if (apart && i > 0 && places[i - 1].first + places[i - 1].count > at->first)
+                        call->name, prefix, at->rank, at->first, prefix, at->rank, at->count);
+        else if (apart && i > 0 && before->first + before->count > at->first)
             status =
                 hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu, but the block of rank %d is at %zu to %zu: they overlap",
-                        name, prefix, at->rank, at->first, places[i - 1].rank, places[i - 1].first,
-                        places[i - 1].first + places[i - 1].count - 1);
+                        call->name, prefix, at->rank, at->first, before->rank, before->first,
+                        before->first + before->count - 1);
     }
     free(places);
     return status;

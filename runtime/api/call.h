@@ -164,10 +164,9 @@ int hx_requests_active(const struct hx_comm *comm);
 
 /* blocks.c. What the arrays say, for a kind of call; *count: the longest block. */
 struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count);
-/* Blocks neither overlap (apart) nor reach beyond what an address space holds; else the detail tells which does.
+/* Blocks of all ranks neither overlap (apart) nor reach beyond what an address space holds; else the detail tells which does.
  * prefix: of the names of counts and displs. */
-hx_status_t hx_blocks_check(const char *name, const char *prefix, const struct hx_blocks *blocks, int n,
-                            size_t elem_bytes, int apart);
+hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, const size_t *counts, const size_t *displs, int apart);
 
 /* trace_write.c, HX_TRACE. A non-blocking call has ended. engine: where it has run. */
 void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);

@@ -67,7 +67,7 @@ static hx_status_t blocks_check(const struct hx_call *call)
         status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->members.rank,
                          blocks->counts[comm->members.rank]);
     else if (blocks->displs)
-        status = hx_blocks_check(call->name, "", blocks, comm->members.size, hx_dtype_bytes(call->key.dtype), 1);
+        status = hx_blocks_check(call, "", blocks->counts, blocks->displs, 1);
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
@@ -103,15 +103,6 @@ hx_status_t hx_call_check(const struct hx_call *call)
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
-static hx_status_t side_check(const struct hx_call *call, const char *prefix, const size_t *counts,
-                              const size_t *displs)
-{
-    struct hx_blocks blocks = {.counts = counts, .displs = displs};
-
-    return hx_blocks_check(call->name, prefix, &blocks, call->comm->members.size, hx_dtype_bytes(call->key.dtype),
-                           prefix[0] == 'r');
-}
-
 hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
 {
     const struct hx_pair_counts *pair_counts = &call->pair_counts;
@@ -130,8 +121,8 @@ hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
     if (pair_counts->sent[rank] != pair_counts->received[rank])
         return hx_fail(HX_ERR_ARG, "%s: scounts[%d] is %zu and rcounts[%d] %zu on rank %d itself", call->name, rank,
                        pair_counts->sent[rank], rank, pair_counts->received[rank], rank);
-    status = side_check(call, "s", pair_counts->sent, pair_counts->sent_at);
-    return status == HX_SUCCESS ? side_check(call, "r", pair_counts->received, pair_counts->received_at) : status;
+    status = hx_blocks_check(call, "s", pair_counts->sent, pair_counts->sent_at, 0);
+    return status == HX_SUCCESS ? hx_blocks_check(call, "r", pair_counts->received, pair_counts->received_at, 1) : status;
 }
 
 uint64_t hx_call_amount(const struct hx_call *call)

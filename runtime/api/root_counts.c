@@ -25,7 +25,6 @@ static int is_root(const struct hx_call *call)
 
 hx_status_t hx_root_counts_check(const struct hx_call *call)
 {
-    struct hx_blocks blocks = {.counts = call->root_counts, .displs = call->root_displs};
     int gathers = call->key.coll == HX_COLL_GATHER;
 
     if (call->fault == HX_FAULT_IN_NULL || call->fault == HX_FAULT_OUT_NULL) {
@@ -34,9 +33,9 @@ hx_status_t hx_root_counts_check(const struct hx_call *call)
             return hx_fail(HX_ERR_ARG, "%s: %s is NULL, but counts are not all 0", call->name, lacking);
         return hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", call->name, lacking, call->said_count);
     }
-    if (call->fault == HX_FAULT_COUNTS_NULL || !blocks.counts || !blocks.displs)
-        return HX_SUCCESS; /* hx_call_check tells of the first */
-    return hx_blocks_check(call->name, "", &blocks, call->comm->members.size, hx_dtype_bytes(call->key.dtype), gathers);
+    if (!call->root_counts || !call->root_displs)
+        return HX_SUCCESS;
+    return hx_blocks_check(call, "", call->root_counts, call->root_displs, gathers);
 }
 
 hx_status_t hx_root_counts_open(struct hx_call *call)
