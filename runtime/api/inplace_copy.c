@@ -75,37 +75,26 @@ hx_status_t hx_inplace_copy_reserve(struct hx_call *call)
 
 /* ---- an only rank --------------------------------------------------------------------------------------------- */
 
-static void pair_counts_alone(const struct hx_pair_counts *pair_counts, size_t elem_bytes, const void *in, void *out)
-{
-    const unsigned char *from = (const unsigned char *)in + pair_counts->sent_at[0] * elem_bytes;
-    unsigned char *to = (unsigned char *)out + pair_counts->received_at[0] * elem_bytes;
-
-    if (pair_counts->sent[0] && from != to)
-        memcpy(to, from, pair_counts->sent[0] * elem_bytes);
-}
-
 static void copy_alone(const struct hx_call *call)
 {
     const struct hx_call_key *key = &call->key;
+    const int has_pair_counts = hx_coll_has_pair_counts(key->coll), scatters = key->coll == HX_COLL_SCATTER;
+    const size_t elem_bytes = hx_dtype_bytes(key->dtype), displ = key->blocks.displs ? key->blocks.displs[0] : 0;
+    const size_t from = has_pair_counts ? call->pair_counts.sent_at[0] : scatters ? displ : 0;
+    const size_t to = has_pair_counts ? call->pair_counts.received_at[0] : scatters ? 0 : displ;
+    const size_t count = has_pair_counts ? call->pair_counts.sent[0] : key->count;
     /* no slice reads what another one has written */
-    const void *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_at : call->in;
-    void *out = call->inplace_copy == HX_INPLACE_COPY_OUT ? call->inplace_copy_at : call->out;
+    const unsigned char *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_at : call->in;
+    unsigned char *out = call->inplace_copy == HX_INPLACE_COPY_OUT ? call->inplace_copy_at : call->out;
 
-    if (key->coll == HX_COLL_BARRIER || key->coll == HX_COLL_EXSCAN || !out)
+    if (key->coll == HX_COLL_BARRIER || key->coll == HX_COLL_EXSCAN || !out || !count)
         return;
-    if (hx_coll_has_pair_counts(key->coll)) {
-        pair_counts_alone(&call->pair_counts, hx_dtype_bytes(key->dtype), in, out);
-        return;
-    }
-    size_t at = key->blocks.displs ? key->blocks.displs[0] * hx_dtype_bytes(key->dtype) : 0;
-    if (key->coll == HX_COLL_SCATTER)
-        in = (const unsigned char *)in + at;
-    else
-        out = (unsigned char *)out + at;
+    const void *input = in + from * elem_bytes;
+    out += to * elem_bytes;
     if (hx_coll_reduces(key->coll) && key->coll != HX_COLL_SCAN && hx_op_name(key->op))
-        hx_reduce_kernel(key->dtype, key->op)(out, &in, 1, key->count);
-    else if (in != out)
-        memcpy(out, in, key->count * hx_dtype_bytes(key->dtype));
+        hx_reduce_kernel(key->dtype, key->op)(out, &input, 1, count);
+    else if (input != out)
+        memcpy(out, input, count * elem_bytes);
 }
 
 hx_status_t hx_call_alone(struct hx_call *call)
@@ -114,7 +103,6 @@ hx_status_t hx_call_alone(struct hx_call *call)
 
     if (status != HX_SUCCESS)
         return status;
-    if (call->key.count)
-        copy_alone(call);
+    copy_alone(call);
     return hx_root_counts_compare(call);
 }
