@@ -19,7 +19,7 @@ static int slot_is_tiny(const struct hx_bound_stage *bs)
 {
     struct hx_span span;
 
-    if (!bs->stage->uses_slot || bs->stage->charge_start || bs->layout.nslices > 1 || (bs->reduces_by_spans && bs->layout.elem_bytes % 16 == 0))
+    if (!bs->stage->uses_slot || bs->stage->charge_start || bs->layout.nslices > 1 || (bs->reduces_by_spans && bs->layout.sizes.elem_bytes % 16 == 0))
         return 0;
     span = hx_layout_slot_span(&bs->layout);
     return span.bytes > 0 && span.offset + span.bytes <= HX_INLINE_BYTES;

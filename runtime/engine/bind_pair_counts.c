@@ -71,8 +71,8 @@ void hx_bound_set_pair_counts(struct hx_engine *engine, struct hx_bound *bound, 
     bound->pair_counts = *pair_counts;
     for (int s = 0; s < bound->nstages; s++) {
         if (bound->stages[s].stage->share != HX_SHARE_COUNTS)
-            bound->stages[s].layout.pair_counts = &bound->pair_counts;
-        bound->stages[s].layout.heard = NULL;
+            bound->stages[s].layout.sizes.pair_counts = &bound->pair_counts;
+        bound->stages[s].layout.sizes.heard = NULL;
     }
     steps_place(&engine->node, bound, 0);
     if (bound->plan->nlanes && !bound->heard) /* nothing to learn: alone on its node */
@@ -94,7 +94,7 @@ hx_status_t hx_bound_learn(struct hx_run *run)
                            pair_counts->received[from], plan->rank, from, sent);
     }
     for (int s = 0; s < bound->nstages; s++)
-        bound->stages[s].layout.heard = bound->heard;
+        bound->stages[s].layout.sizes.heard = bound->heard;
     steps_place(&run->engine->node, bound, 1);
     return HX_SUCCESS;
 }

@@ -56,7 +56,7 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
         return;
     }
     out->bytes = hx_layout_bytes(&bs->layout, step->block, step->nblocks, slice);
-    out->elements = out->bytes / bs->layout.elem_bytes;
+    out->elements = out->bytes / bs->layout.sizes.elem_bytes;
     for (int i = 0; i < 3; i++)
         if (spaces[i] != HX_NOWHERE)
             out->contiguous &= step_spans(bs, step, (enum hx_space)spaces[i], i == 1, rows[i], slice, &spans[i]) <= 1;

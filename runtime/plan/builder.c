@@ -12,25 +12,30 @@ static void builder_fault(struct hx_builder *b, const char *what)
                             what);
 }
 
+/* The array of n items with room for one more, or NULL. It doubles. */
+static void *room_make(struct hx_builder *b, void *items, uint32_t n, uint32_t *capacity, size_t item_bytes, const char *what)
+{
+    uint32_t wanted = *capacity ? 2 * *capacity : 16;
+
+    if (n < *capacity)
+        return items;
+    if (!(items = realloc(items, wanted * item_bytes)) && b->status == HX_SUCCESS)
+        b->status = hx_fail(HX_ERR_NOMEM, "no memory for a plan of %u %s", wanted, what);
+    *capacity = items ? wanted : *capacity;
+    return items;
+}
+
 static struct hx_step *step_append(struct hx_builder *b, enum hx_opcode op)
 {
     static struct hx_step discarded;
     struct hx_stage *stage = b->stage;
+    struct hx_step *steps = room_make(b, stage->steps, stage->nsteps, &b->capacity, sizeof(*steps), "steps");
 
-    if (stage->nsteps == b->capacity) {
-        uint32_t capacity = b->capacity ? 2 * b->capacity : 16;
-        struct hx_step *steps = realloc(stage->steps, capacity * sizeof(*steps));
-        if (!steps) {
-            if (b->status == HX_SUCCESS)
-                b->status = hx_fail(HX_ERR_NOMEM, "no memory for a plan of %u steps", capacity);
-            return &discarded;
-        }
-        stage->steps = steps;
-        b->capacity = capacity;
-    }
-    struct hx_step *step = &stage->steps[stage->nsteps++];
-    *step = (struct hx_step){.op = (uint8_t)op};
-    return step;
+    if (!steps)
+        return &discarded;
+    stage->steps = steps;
+    steps[stage->nsteps] = (struct hx_step){.op = (uint8_t)op};
+    return &steps[stage->nsteps++];
 }
 
 /* Wrap an index that an algorithm wrote as arithmetic on ranks (r - i, r + 1) into 0 .. n-1. */
@@ -111,19 +116,12 @@ struct hx_ref hx_pair(const struct hx_builder *b, enum hx_space space, int i, in
 int hx_pick(struct hx_builder *b, int i, int j, int row)
 {
     struct hx_stage *stage = b->stage;
+    struct hx_pick *picks = room_make(b, stage->picks, stage->npicks, &b->picks_capacity, sizeof(*picks), "picks");
 
-    if (stage->npicks == b->picks_capacity) {
-        uint32_t capacity = b->picks_capacity ? 2 * b->picks_capacity : 16;
-        struct hx_pick *picks = realloc(stage->picks, capacity * sizeof(*picks));
-        if (!picks) {
-            if (b->status == HX_SUCCESS)
-                b->status = hx_fail(HX_ERR_NOMEM, "no memory for a plan of %u picks", capacity);
-            return 0;
-        }
-        stage->picks = picks;
-        b->picks_capacity = capacity;
-    }
-    stage->picks[stage->npicks] = (struct hx_pick){hx_pair(b, HX_SCRATCH, i, j, 1).block, (uint32_t)row};
+    if (!picks)
+        return 0;
+    stage->picks = picks;
+    picks[stage->npicks] = (struct hx_pick){hx_pair(b, HX_SCRATCH, i, j, 1).block, (uint32_t)row};
     operand_use(b, HX_SCRATCH, (uint32_t)row + 1);
     return (int)stage->npicks++;
 }
@@ -133,18 +131,28 @@ struct hx_ref hx_picked(const struct hx_builder *b, enum hx_space space, int fir
     return hx_at(space, (int)b->stage->nblocks + first, n);
 }
 
+/* A step that fills a range. Its source, if that is in SCRATCH, has the same rows. */
+static struct hx_step *data_append(struct hx_builder *b, enum hx_opcode op, struct hx_ref dst, enum hx_space src, int member)
+{
+    struct hx_step *step = step_append(b, op);
+
+    range_set(b, step, dst);
+    step->dst = (uint8_t)dst.space;
+    step->src = (uint8_t)src;
+    step->peer = member_wrap(b, member);
+    step->row = dst.row;
+    operand_use(b, dst.space, dst.row + dst.nblocks);
+    operand_use(b, src, dst.row + dst.nblocks);
+    return step;
+}
+
 void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src)
 {
     if (dst.space == src.space && dst.space != HX_SCRATCH)
         return; /* in place: it is there already */
-    struct hx_step *step = step_append(b, HX_OP_COPY);
-    range_set(b, step, dst);
-    step->dst = (uint8_t)dst.space;
-    step->src = (uint8_t)src.space;
-    step->peer = (uint32_t)b->me;
-    step->row = dst.space == HX_SCRATCH ? dst.row : src.row;
-    operand_use(b, dst.space, step->row + dst.nblocks);
-    operand_use(b, src.space, step->row + dst.nblocks);
+    if (dst.space != HX_SCRATCH)
+        dst.row = src.row;
+    data_append(b, HX_OP_COPY, dst, src.space, b->me);
     if (!same_range(b, dst, src))
         builder_fault(b, "a copy between different blocks");
 }
@@ -161,50 +169,37 @@ int hx_alone(struct hx_builder *b)
 
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member)
 {
-    struct hx_step *step = step_append(b, HX_OP_COPY);
-    range_set(b, step, dst);
-    step->dst = (uint8_t)dst.space;
-    step->src = HX_SLOT;
-    step->peer = member_wrap(b, member);
-    step->row = dst.row;
-    operand_use(b, dst.space, dst.row + dst.nblocks);
-    b->stage->uses_slot = 1;
+    data_append(b, HX_OP_COPY, dst, HX_SLOT, member);
 }
 
 void hx_fetch(struct hx_builder *b, struct hx_ref dst, enum hx_space src, int member)
 {
-    struct hx_step *step = step_append(b, HX_OP_FETCH);
-    range_set(b, step, dst);
-    step->dst = (uint8_t)dst.space;
-    step->src = (uint8_t)src;
-    step->peer = member_wrap(b, member);
-    step->row = dst.row;
-    operand_use(b, dst.space, dst.row + dst.nblocks);
+    struct hx_step *step = data_append(b, HX_OP_FETCH, dst, src, member);
+
     if (src != HX_IN && src != HX_OUT)
         builder_fault(b, "a fetch of what is not the caller's");
     if (step->peer == (uint32_t)b->me)
         builder_fault(b, "a fetch from itself");
 }
 
-static struct hx_step *reduce_append(struct hx_builder *b, struct hx_ref dst, enum hx_space src, enum hx_space own)
+/* Of n sources from first_row of SCRATCH on, or the slots; own replaces number own_position. */
+static struct hx_step *reduce_append(struct hx_builder *b, struct hx_ref dst, enum hx_space src, int first_row, int n, enum hx_space own,
+                                     int own_position)
 {
-    struct hx_step *step = step_append(b, HX_OP_REDUCE);
-    range_set(b, step, dst);
-    step->dst = (uint8_t)dst.space;
-    step->src = (uint8_t)src;
+    struct hx_step *step = data_append(b, HX_OP_REDUCE, dst, src, b->me);
+
     step->own = (uint8_t)own;
-    step->peer = (uint32_t)b->me;
     step->dst_row = dst.row;
-    operand_use(b, dst.space, dst.row + dst.nblocks);
+    step->row = (uint32_t)first_row;
+    step->n = (uint32_t)n;
+    step->tag = (uint32_t)own_position;
     return step;
 }
 
 void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own)
 {
-    struct hx_step *step = reduce_append(b, dst, src.space, own.space);
-    step->n = 2;
-    step->row = src.row;
-    step->tag = 1; /* own comes second */
+    struct hx_step *step = reduce_append(b, dst, src.space, (int)src.row, 2, own.space, 1);
+
     rows_use(b, src.row + src.nblocks);
     if (own.space == HX_SCRATCH)
         step->dst_row = own.row;
@@ -219,10 +214,7 @@ void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, s
 
 void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum hx_space own, int own_position)
 {
-    struct hx_step *step = reduce_append(b, dst, HX_SLOT, own);
-    step->n = (uint32_t)n;
-    step->tag = (uint32_t)own_position;
-    b->stage->uses_slot = 1;
+    reduce_append(b, dst, HX_SLOT, 0, n, own, own_position);
     if (n < 2 || n > b->p || own_position < 0 || (own != HX_NOWHERE && own_position >= n))
         builder_fault(b, "a reduce of fewer than two slots, of more than there are, or with its own contribution outside of them");
 }
@@ -243,10 +235,7 @@ void hx_reduce_slots_into(struct hx_builder *b, int member, int block, int nbloc
 
 void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position)
 {
-    struct hx_step *step = reduce_append(b, dst, HX_SCRATCH, own);
-    step->n = (uint32_t)n;
-    step->row = (uint32_t)first_row;
-    step->tag = (uint32_t)own_position;
+    reduce_append(b, dst, HX_SCRATCH, first_row, n, own, own_position);
     rows_use(b, (uint32_t)first_row + (uint32_t)(n - (own != HX_NOWHERE)) * dst.nblocks);
     if (n < 2 || own_position < 0 || own_position >= n)
         builder_fault(b, "a reduce of fewer than two sources, or with its own contribution outside of them");

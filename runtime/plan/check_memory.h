@@ -3,11 +3,12 @@
  * The checker's memory: cells that hold symbolic values and remember who accessed them last, and the vector clocks
  * that order accesses. An access is (thread, its clock at the time); it is before everything whose clock knows that
  * time. An access by a transfer happens at any time from its post until its JOIN, so it is before what knows the time
- * of the JOIN. Private to check*.c.
+ * of the JOIN. When memory is exhausted or a fault is found, the run ends by longjmp: no function here returns then. Private to check*.c.
  */
 #pragma once
 
 #include "runtime/plan/check.h"
+#include <setjmp.h>
 
 #define HX_CHECK_NONE UINT32_MAX
 
@@ -30,6 +31,7 @@ struct hx_check_value {
     int ordered;         /* folded in rank order */
     int roundings;       /* reduce steps, one after the other */
     uint64_t expression; /* hash of who was folded with whom, in which order */
+    uint64_t contributors[]; /* [words] a bit each */
 };
 
 struct hx_check_cell {
@@ -69,7 +71,7 @@ struct hx_check_transfer {
     int sends, network;
     uint32_t ordinal; /* its place among the messages between these ranks in the slice */
     uint64_t match;   /* between nodes: the engine's id; else the ordinal: rings keep the order */
-    uint32_t thread, join_clock; /* join_clock 0: not joined */
+    uint32_t join_clock;         /* 0: not joined */
     uint32_t partner;            /* matched transfer, or HX_CHECK_NONE */
     uint32_t next;               /* in its hash chain */
     uint32_t where;
@@ -87,41 +89,57 @@ struct hx_check_store { /* all of it */
     uint32_t nthreads;
     struct hx_check_thread *threads;
     struct hx_check_pool cells, values, reads, wheres, transfers, blocks;
-    uint64_t *contributors; /* [values][words] */
-    size_t contributors_capacity;
     uint32_t free_read;
     struct hx_check_snapshot *free_snapshot, *made;
-    hx_status_t status; /* HX_ERR_NOMEM is sticky */
+    hx_status_t status; /* with which the run ends */
+    jmp_buf stop;
 };
 
-hx_status_t hx_check_store_open(struct hx_check_store *store, int nranks, uint32_t nthreads);
+void hx_check_stop(struct hx_check_store *store, hx_status_t status) __attribute__((noreturn));
+void hx_check_store_open(struct hx_check_store *store, int nranks, uint32_t nthreads);
 void hx_check_store_close(struct hx_check_store *store);
-/* Zeroed, lives as long as the store; NULL: no memory. */
-void *hx_check_alloc(struct hx_check_store *store, size_t bytes);
+/* Zeroed, lives as long as the store. */
+void *hx_check_alloc(struct hx_check_store *store, size_t n, size_t item_bytes);
+/* One more item, zeroed: its index, never 0. */
+uint32_t hx_check_add(struct hx_check_store *store, struct hx_check_pool *pool);
+uint32_t hx_check_where_new(struct hx_check_store *store, struct hx_check_where where);
 
-struct hx_check_transfer *hx_check_transfer_at(struct hx_check_store *store, uint32_t transfer);
-/* Their index; HX_CHECK_NONE: no memory. */
-uint32_t hx_check_transfer_new(struct hx_check_store *store, const struct hx_check_transfer *init);
-const struct hx_check_where *hx_check_where_at(const struct hx_check_store *store, uint32_t where);
-uint32_t hx_check_where_new(struct hx_check_store *store, const struct hx_check_where *init);
+static inline void *hx_check_at(const struct hx_check_pool *pool, uint32_t i)
+{
+    return (char *)pool->items + i * pool->item_bytes;
+}
+
+static inline struct hx_check_transfer *hx_check_transfer_at(const struct hx_check_store *store, uint32_t transfer)
+{
+    return hx_check_at(&store->transfers, transfer);
+}
+
+static inline struct hx_check_cell *hx_check_cell_at(const struct hx_check_store *store, uint32_t cell)
+{
+    return hx_check_at(&store->cells, cell);
+}
+
+static inline struct hx_check_value *hx_check_value_at(const struct hx_check_store *store, uint32_t value)
+{
+    return hx_check_at(&store->values, value);
+}
 
 /* Clocks. A released snapshot is referenced once for the caller. */
 struct hx_check_snapshot *hx_check_release(struct hx_check_store *store, uint32_t thread);
 void hx_check_acquire(struct hx_check_store *store, uint32_t thread, const struct hx_check_snapshot *snapshot);
 void hx_check_drop(struct hx_check_store *store, struct hx_check_snapshot *snapshot);
 
-/* Cells. A byte's cell, 0: no memory. */
+/* A byte's cell. */
 uint32_t hx_check_cell_of(struct hx_check_store *store, struct hx_check_memory *memory, size_t offset);
-struct hx_check_cell *hx_check_cell_at(struct hx_check_store *store, uint32_t cell);
 /* Record an access; NULL, or the earlier access that it is not ordered after. */
 const struct hx_check_access *hx_check_read(struct hx_check_store *store, uint32_t cell,
                                             const struct hx_check_access *access);
 const struct hx_check_access *hx_check_write(struct hx_check_store *store, uint32_t cell,
                                              const struct hx_check_access *access);
 
-/* Values. 0: no memory. */
-uint32_t hx_check_value_input(struct hx_check_store *store, int call, int rank, uint32_t element);
-const struct hx_check_value *hx_check_value_at(const struct hx_check_store *store, uint32_t value);
+/* Write a rank's own input: at the beginning of a call. */
+void hx_check_input(struct hx_check_store *store, uint32_t cell, const struct hx_check_access *access, int call, int rank,
+                    size_t element);
 int hx_check_value_count(const struct hx_check_store *store, uint32_t value); /* contributors */
 int hx_check_value_has(const struct hx_check_store *store, uint32_t value, int rank);
 /* A rank that is in both (a double contribution), or -1. */

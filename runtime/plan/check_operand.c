@@ -2,46 +2,49 @@
 /* The checker's operands: which cells a step's range of blocks is, in which memory. */
 #include "runtime/plan/check_run.h"
 
-static struct hx_check_memory *memory_of(struct hx_check_step *s, enum hx_space space, int member, size_t *base,
-                                         size_t *bytes)
+struct hx_check_stage *hx_check_near(struct hx_check_step *s, uint32_t member, const char *what)
 {
-    const struct hx_check_call *call = &s->run->calls[s->call];
-    struct hx_check_rank *r = s->r;
+    struct hx_check_stage *theirs = hx_check_peer(s->stage, member);
 
-    *base = 0;
-    switch (space) {
-    case HX_IN:
-    case HX_OUT:
-        *base = space == HX_IN ? r->in_base : r->out_base;
-        *bytes = hx_layout_space_bytes(r->plan, &r->sizes, space);
-        return &r->user[space == HX_OUT && !call->in_place];
-    case HX_WORK:
-        *bytes = r->work.bytes;
-        return &r->work;
-    case HX_COUNTS:
-    case HX_HEARD:
-        *bytes = (space == HX_COUNTS ? &r->counts : &r->heard)->bytes;
-        return space == HX_COUNTS ? &r->counts : &r->heard;
-    case HX_SCRATCH:
-        *bytes = s->stage->layout.scratch_bytes;
-        return &s->stage->scratch[s->instance->slice % s->stage->window];
-    case HX_SLOT: {
-        int peer = s->stage->stage->members[member];
-        const struct hx_check_stage *theirs = &hx_check_rank_at(s->run, s->call, peer)->stages[s->stage->peers[member]];
-        *bytes = theirs->layout.slot_bytes;
-        *base = theirs->slot_offset + (s->instance->slice % s->stage->window) * *bytes;
-        if (s->run->shape->node_of[peer] != s->run->shape->node_of[s->rank])
-            hx_check_step_fault(s, "the slot of rank %d is on another node", peer);
-        return &s->run->slots[peer][s->call % 2];
-    }
-    default:
-        hx_check_step_fault(s, "an operand in space %d", (int)space);
-        return NULL;
-    }
+    if (!hx_check_same_node(theirs->of, s->r))
+        hx_check_step_fault(s, "the %s of rank %d is on another node", what, theirs->of->rank);
+    return theirs;
 }
 
-/* A plan block that the step's range names and WORK does not hold, or -1. */
-static int64_t work_missing(const struct hx_check_step *s)
+static struct hx_check_memory *user_memory(struct hx_check_rank *r, enum hx_space space, size_t *base, size_t *bytes)
+{
+    *base = space == HX_IN ? r->in_base : 0;
+    *bytes = hx_layout_space_bytes(r->plan, &r->sizes, space);
+    return &r->user[space == HX_OUT && !r->run->calls[r->call].in_place];
+}
+
+static struct hx_check_memory *memory_of(struct hx_check_step *s, enum hx_space space, uint32_t member, size_t *base, size_t *bytes)
+{
+    size_t place = (size_t)(s->instance - s->stage->instances);
+    struct hx_check_memory *memory = NULL;
+
+    *base = 0;
+    if (space == HX_IN || space == HX_OUT)
+        return user_memory(s->r, space, base, bytes);
+    if (space == HX_SLOT) {
+        const struct hx_check_stage *theirs = hx_check_near(s, member, "slot");
+        *bytes = theirs->layout.slot_bytes;
+        *base = theirs->slot_offset + place * *bytes;
+        return &s->run->slots[theirs->of->rank][s->r->call % 2];
+    }
+    memory = space == HX_WORK      ? &s->r->work
+             : space == HX_COUNTS  ? &s->r->counts
+             : space == HX_HEARD   ? &s->r->heard
+             : space == HX_SCRATCH ? &s->stage->scratch[place]
+                                   : NULL;
+    if (!memory)
+        hx_check_step_fault(s, "an operand in space %d", (int)space);
+    *bytes = memory->bytes;
+    return memory;
+}
+
+/* WORK must hold all plan blocks that the step's range names. */
+static void work_check(struct hx_check_step *s)
 {
     const struct hx_stage *stage = s->stage->stage;
 
@@ -51,46 +54,37 @@ static int64_t work_missing(const struct hx_check_step *s)
         for (uint64_t item = 0; item < items; item++) {
             uint64_t x = hx_layout_item(s->r->plan, stage, stage->split ? 0 : b, item);
             if (hx_layout_work_place(s->r->plan, x) < 0)
-                return (int64_t)x;
+                hx_check_step_fault(s, "work does not hold plan block %llu", (unsigned long long)x);
         }
     }
-    return -1;
 }
 
-/* The cells of the run's first n spans in a memory that has so many bytes from base on; their number, or -1 after a fault. */
+/* The cells of the run's first n spans in a memory that has so many bytes from base on; their number. */
 static int spans_cells(struct hx_check_step *s, struct hx_check_memory *memory, size_t base, size_t bytes, int n, uint32_t *cells)
 {
     int count = 0, capacity = s->stage->max_spans;
 
-    if (n > capacity) {
+    if (n > capacity)
         hx_check_step_fault(s, "%d spans, hx_layout_max_spans says %d", n, capacity);
-        return -1;
-    }
     for (int i = 0; i < n; i++) {
         struct hx_span span = s->run->spans[i];
-        if (span.offset > bytes || span.bytes > bytes - span.offset) {
+        if (span.offset > bytes || span.bytes > bytes - span.offset)
             hx_check_step_fault(s, "out of bounds: elements %lld to %lld of %s of rank %d, which has %zu",
                                 (long long)span.offset, (long long)(span.offset + span.bytes) - 1, memory->name,
                                 memory->rank, bytes);
-            return -1;
-        }
         for (size_t j = 0; j < span.bytes; j++)
             cells[count++] = hx_check_cell_of(&s->run->store, memory, base + span.offset + j);
     }
     return count;
 }
 
-int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, uint32_t row, uint32_t *cells)
+int hx_check_operand(struct hx_check_step *s, enum hx_space space, uint32_t member, uint32_t row, uint32_t *cells)
 {
-    size_t base, bytes = 0;
+    size_t base, bytes;
     struct hx_check_memory *memory = memory_of(s, space, member, &base, &bytes);
 
-    if (s->run->faulty)
-        return -1;
-    if ((space == HX_WORK || space == HX_HEARD) && work_missing(s) >= 0) {
-        hx_check_step_fault(s, "work does not hold plan block %lld", (long long)work_missing(s));
-        return -1;
-    }
+    if (space == HX_WORK || space == HX_HEARD)
+        work_check(s);
     int n = hx_layout_spans(&s->stage->layout, space, s->step->block, s->step->nblocks, row, s->instance->slice, s->run->spans,
                             s->stage->max_spans);
     return spans_cells(s, memory, base, bytes, n, cells);
@@ -99,22 +93,19 @@ int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, u
 int hx_check_fetched(struct hx_check_step *s, uint32_t *cells)
 {
     enum hx_space space = (enum hx_space)s->step->src;
-    int peer = s->stage->stage->members[s->step->peer], n;
-    struct hx_check_rank *theirs = hx_check_rank_at(s->run, s->call, peer);
-    struct hx_check_memory *memory = &theirs->user[space == HX_OUT && !s->run->calls[s->call].in_place];
+    struct hx_check_stage *theirs = hx_check_near(s, s->step->peer, "memory");
+    struct hx_check_memory *memory;
+    size_t base, bytes;
+    int n;
 
     if (space != HX_IN && space != HX_OUT)
         hx_check_step_fault(s, "a fetch from space %d", (int)space);
-    if (s->run->shape->node_of[peer] != s->run->shape->node_of[s->rank])
-        hx_check_step_fault(s, "the memory of rank %d is on another node", peer);
-    if (!theirs->plan->stages[s->stage->peers[s->step->peer]].offers)
-        hx_check_step_fault(s, "rank %d offers nothing", peer);
-    if (s->run->faulty)
-        return -1;
-    n = hx_layout_spans_of(&s->stage->layout, peer, space, s->step->block, s->step->nblocks, s->instance->slice, s->run->spans,
-                           s->stage->max_spans);
-    return spans_cells(s, memory, space == HX_IN ? theirs->in_base : theirs->out_base,
-                       hx_layout_space_bytes(theirs->plan, &theirs->sizes, space), n, cells);
+    if (!theirs->stage->offers)
+        hx_check_step_fault(s, "rank %d offers nothing", theirs->of->rank);
+    memory = user_memory(theirs->of, space, &base, &bytes);
+    n = hx_layout_spans_of(&s->stage->layout, theirs->of->rank, space, s->step->block, s->step->nblocks, s->instance->slice,
+                           s->run->spans, s->stage->max_spans);
+    return spans_cells(s, memory, base, bytes, n, cells);
 }
 
 int hx_check_elements(struct hx_check_step *s, uint32_t *elements)

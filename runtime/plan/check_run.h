@@ -8,7 +8,6 @@
 #include "runtime/plan/check_memory.h"
 
 struct hx_check_instance { /* one slice of one stage */
-    int active;
     uint64_t slice;
     uint32_t pc;
     uint32_t *transfers; /* of each handle; 0: not started, HX_CHECK_NONE: of no bytes */
@@ -16,6 +15,7 @@ struct hx_check_instance { /* one slice of one stage */
 };
 
 struct hx_check_stage { /* one stage of one rank in one call */
+    struct hx_check_rank *of;
     const struct hx_stage *stage;
     struct hx_layout layout, whole; /* whole: with an IN that holds the whole vector, to number elements */
     int *peers;                     /* [n] index of the stage in each member's plan */
@@ -32,6 +32,8 @@ struct hx_check_stage { /* one stage of one rank in one call */
 };
 
 struct hx_check_rank { /* one rank in one call */
+    struct hx_check_run *run;
+    int call, rank;
     const struct hx_plan *plan;
     struct hx_plan whole;
     struct hx_sizes sizes;
@@ -40,7 +42,7 @@ struct hx_check_rank { /* one rank in one call */
     struct hx_check_memory user[2], work; /* IN and OUT, or both in user[0] */
     struct hx_check_memory counts, heard; /* COUNTS and HEARD, of a plan that learns how long blocks are */
     int learns, has_learnt;
-    size_t in_base, out_base;             /* where they stand in their memory */
+    size_t in_base;                       /* where IN stands in its memory; OUT is at its beginning */
     uint32_t entered;                     /* clock of the rank's own thread, 0: not yet */
     struct hx_check_snapshot *entry, *end;
 };
@@ -62,14 +64,12 @@ struct hx_check_run {
     size_t capacity;
     int fetches; /* some step reads another rank's IN or OUT */
     int last;    /* which member is elected: number last + call + slice */
-    int faulty;
 };
 
 #define HX_CHECK_BUCKETS 65536u
 
 struct hx_check_step { /* the step being run */
     struct hx_check_run *run;
-    int call, rank, stage_idx;
     struct hx_check_rank *r;
     struct hx_check_stage *stage;
     struct hx_check_instance *instance;
@@ -82,29 +82,57 @@ static inline struct hx_check_rank *hx_check_rank_at(const struct hx_check_run *
     return &run->ranks[call][rank];
 }
 
-/* Write the report, once. */
-void hx_check_fault(struct hx_check_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "call 0 (allreduce), rank 3, stage 0 (ring), slice 1, step 7: send ..." */
-void hx_check_place(const struct hx_check_run *run, const struct hx_check_where *where, char *text, size_t capacity);
-void hx_check_step_fault(struct hx_check_step *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The stage of a member of this one's group. */
+static inline struct hx_check_stage *hx_check_peer(const struct hx_check_stage *stage, uint32_t member)
+{
+    return &hx_check_rank_at(stage->of->run, stage->of->call, stage->stage->members[member])->stages[stage->peers[member]];
+}
 
-/* Do the instance's next step: 1 done, 0 it must wait (or a fault was found). */
-int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, struct hx_check_instance *instance);
-/* COPY, FETCH and REDUCE; SEND and RECV. */
-void hx_check_data_run(struct hx_check_step *s);
+static inline int hx_check_same_node(const struct hx_check_rank *a, const struct hx_check_rank *b)
+{
+    return a->run->shape->node_of[a->rank] == a->run->shape->node_of[b->rank];
+}
+
+static inline uint32_t hx_check_thread(const struct hx_check_stage *stage, const struct hx_check_instance *instance)
+{
+    return stage->first_thread + (uint32_t)(instance - stage->instances);
+}
+
+static inline struct hx_check_where hx_check_here(const struct hx_check_stage *stage, const struct hx_check_instance *instance)
+{
+    const struct hx_check_rank *r = stage->of;
+    return (struct hx_check_where){r->call, r->rank, (int)(stage - r->stages), instance->slice, instance->pc};
+}
+
+/* Write the report, and stop. Of a rank's call as a whole: "call 0 (allreduce), rank 3, end: ...". */
+void hx_check_fault(struct hx_check_run *run, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+void hx_check_end_fault(struct hx_check_rank *r, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+void hx_check_step_fault(struct hx_check_step *s, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
+#define HX_CHECK_PLACE_BYTES 320
+/* "call 0 (allreduce), rank 3, stage 0 (ring), slice 1, step 7: send ..." */
+const char *hx_check_place(const struct hx_check_run *run, struct hx_check_where where, char text[HX_CHECK_PLACE_BYTES]);
+const char *hx_check_where_place(const struct hx_check_run *run, uint32_t where, char text[HX_CHECK_PLACE_BYTES]);
+
+/* Do the instance's next step: 1 done, 0 it must wait. */
+int hx_check_step_run(struct hx_check_stage *stage, struct hx_check_instance *instance);
+/* SEND and RECV. */
 void hx_check_transfer_run(struct hx_check_step *s);
 int hx_check_join_run(struct hx_check_step *s);
 
-/* The cells of the step's range in a space (of member, for SLOT); their number, or -1 after a fault. */
-int hx_check_operand(struct hx_check_step *s, enum hx_space space, int member, uint32_t row, uint32_t *cells);
+/* The cells of the step's range in a space (of member, for SLOT); their number. */
+int hx_check_operand(struct hx_check_step *s, enum hx_space space, uint32_t member, uint32_t row, uint32_t *cells);
+/* The stage of a member whose slot, flag or memory (what) the step uses: it must be on this node. */
+struct hx_check_stage *hx_check_near(struct hx_check_step *s, uint32_t member, const char *what);
 int hx_check_fetched(struct hx_check_step *s, uint32_t *cells); /* likewise, of what a FETCH reads: a member's IN or OUT in this call */
 int hx_check_elements(struct hx_check_step *s, uint32_t *elements); /* their places in the vector */
-int hx_check_step_access(struct hx_check_step *s, uint32_t cell, int writes, const char *what); /* -1: fault */
-/* readable and right, else -1 */
-int hx_check_step_value(struct hx_check_step *s, uint32_t cell, uint32_t element, const char *what);
+void hx_check_step_access(struct hx_check_step *s, uint32_t cell, int writes, const char *what);
+/* It is readable and right. */
+void hx_check_step_value(struct hx_check_step *s, uint32_t cell, size_t element, const char *what);
+
+/* A pair whose block WORK holds, of a plan with pair counts: number *i, from 0 on. Returns its plan block, -1: no more. */
+int64_t hx_check_work_pair(const struct hx_plan *plan, uint64_t *i);
 
 /* check.c's halves: make the run's ranks, and look at what a call left behind. */
-hx_status_t hx_check_run_open(struct hx_check_run *run, const struct hx_shape *shape, const struct hx_check_call *calls,
-                              int ncalls);
-void hx_check_call_begin(struct hx_check_run *run, int call, int rank);
-void hx_check_call_end(struct hx_check_run *run, int call, int rank);
+void hx_check_run_open(struct hx_check_run *run);
+void hx_check_call_begin(struct hx_check_rank *r);
+void hx_check_call_end(struct hx_check_rank *r);

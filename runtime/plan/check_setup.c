@@ -2,59 +2,48 @@
 /* The checker's ranks: their stages, threads and memory; where each call's data begins, and what it must leave
  * behind. */
 #include "runtime/plan/check_run.h"
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-static int memory_open(struct hx_check_run *run, struct hx_check_memory *memory, const char *name, int rank,
-                       size_t bytes)
+static void memory_open(struct hx_check_run *run, struct hx_check_memory *memory, const char *name, int rank, size_t bytes)
 {
-    *memory = (struct hx_check_memory){name, rank, bytes, hx_check_alloc(&run->store, bytes * sizeof(uint32_t))};
-    return memory->cells ? 0 : -1;
+    *memory = (struct hx_check_memory){name, rank, bytes, hx_check_alloc(&run->store, bytes, sizeof(uint32_t))};
 }
 
-static int slices_open(struct hx_check_run *run, struct hx_check_stage *stage, int rank)
+static void slices_open(struct hx_check_run *run, struct hx_check_stage *stage)
 {
+    struct hx_check_store *store = &run->store;
     size_t nslices = stage->layout.nslices;
 
-    stage->instances = hx_check_alloc(&run->store, stage->window * sizeof(*stage->instances));
-    stage->flags = hx_check_alloc(&run->store, stage->stage->nflags * nslices * sizeof(*stage->flags));
-    stage->ends = hx_check_alloc(&run->store, nslices * sizeof(*stage->ends));
-    stage->scratch = hx_check_alloc(&run->store, stage->window * sizeof(*stage->scratch));
-    if (!stage->instances || !stage->flags || !stage->ends || !stage->scratch)
-        return -1;
+    stage->instances = hx_check_alloc(store, stage->window, sizeof(*stage->instances));
+    stage->flags = hx_check_alloc(store, stage->stage->nflags * nslices, sizeof(*stage->flags));
+    stage->ends = hx_check_alloc(store, nslices, sizeof(*stage->ends));
+    stage->scratch = hx_check_alloc(store, stage->window, sizeof(*stage->scratch));
     for (unsigned w = 0; w < stage->window; w++) {
-        stage->instances[w].transfers = hx_check_alloc(&run->store, stage->stage->ntransfers * sizeof(uint32_t));
-        stage->instances[w].ordinals = hx_check_alloc(&run->store, 2 * (size_t)stage->stage->n * sizeof(uint32_t));
-        if (!stage->instances[w].transfers || !stage->instances[w].ordinals ||
-            memory_open(run, &stage->scratch[w], "scratch", rank, stage->layout.scratch_bytes))
-            return -1;
+        stage->instances[w].transfers = hx_check_alloc(store, stage->stage->ntransfers, sizeof(uint32_t));
+        stage->instances[w].ordinals = hx_check_alloc(store, 2 * (size_t)stage->stage->n, sizeof(uint32_t));
+        memory_open(run, &stage->scratch[w], "scratch", stage->of->rank, stage->layout.scratch_bytes);
     }
-    return 0;
 }
 
-/* Geometry only, so that the number of threads is known before the store is opened. */
-static void stage_measure(const struct hx_check_call *call, const struct hx_sizes *sizes, const struct hx_plan *plan,
-                          const struct hx_stage *stage, struct hx_layout *layout, unsigned *window)
+/* Returns the window of a stage. */
+static unsigned stage_measure(const struct hx_check_call *call, const struct hx_sizes *sizes, const struct hx_plan *plan,
+                              const struct hx_stage *stage, struct hx_layout *layout)
 {
     unsigned wanted = (unsigned)(stage->coarse ? call->window_coarse : call->window_fine);
 
     hx_layout_init(layout, plan, stage, sizes);
-    *window = layout->nslices < wanted ? (unsigned)layout->nslices : wanted;
+    return layout->nslices < wanted ? (unsigned)layout->nslices : wanted;
 }
 
-static uint32_t threads_count(const struct hx_shape *shape, const struct hx_check_call *call, int rank)
+/* Geometry only, so that the number of threads is known before the store is opened. */
+static uint32_t threads_count(const struct hx_check_call *call, int rank)
 {
     const struct hx_plan *plan = call->plans[rank];
+    struct hx_layout layout;
     uint32_t threads = 0;
 
-    (void)shape;
-    for (int s = 0; s < plan->nstages; s++) {
-        struct hx_layout layout;
-        unsigned window;
-        stage_measure(call, &call->sizes, plan, &plan->stages[s], &layout, &window);
-        threads += window;
-    }
+    for (int s = 0; s < plan->nstages; s++)
+        threads += stage_measure(call, &call->sizes, plan, &plan->stages[s], &layout);
     return threads;
 }
 
@@ -79,40 +68,36 @@ static int peer_stage(const struct hx_plan *plan, int s, const struct hx_plan *t
     return -1;
 }
 
-static hx_status_t stage_open(struct hx_check_run *run, int call, int rank, int idx, uint32_t *thread, size_t *slots)
+static void stage_open(struct hx_check_rank *r, int idx, uint32_t *thread, size_t *slots)
 {
-    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    struct hx_check_run *run = r->run;
     struct hx_check_stage *stage = &r->stages[idx];
     const struct hx_stage *of = &r->plan->stages[idx];
 
+    stage->of = r;
     stage->stage = of;
-    stage_measure(&run->calls[call], &r->sizes, r->plan, of, &stage->layout, &stage->window);
+    stage->window = stage_measure(&run->calls[r->call], &r->sizes, r->plan, of, &stage->layout);
     stage->max_spans = hx_layout_max_spans(of);
     stage->whole = stage->layout;
     stage->whole.plan = &r->whole;
-    stage->whole.places = NULL;
-    stage->whole.pair_counts = stage->layout.pair_counts ? &r->numbered : NULL;
+    stage->whole.sizes.places = NULL;
+    stage->whole.sizes.pair_counts = stage->layout.sizes.pair_counts ? &r->numbered : NULL;
     stage->first_thread = *thread;
     *thread += stage->window;
     stage->slot_offset = *slots;
     *slots += stage->window * stage->layout.slot_bytes;
-    if (!(stage->peers = hx_check_alloc(&run->store, (size_t)of->n * sizeof(int))) || slices_open(run, stage, rank))
-        return HX_ERR_NOMEM;
-    if (of->me < 0 || of->me >= of->n || of->members[of->me] != rank) {
-        hx_check_fault(run, "call %d, rank %d, stage %d (%s): is not its own member", call, rank, idx, of->algorithm);
-        return HX_ERR_INTERNAL;
-    }
+    stage->peers = hx_check_alloc(&run->store, (size_t)of->n, sizeof(int));
+    slices_open(run, stage);
+    if (of->me < 0 || of->me >= of->n || of->members[of->me] != r->rank)
+        hx_check_fault(run, "call %d, rank %d, stage %d (%s): is not its own member", r->call, r->rank, idx, of->algorithm);
     for (int i = 0; i < of->n; i++) {
         int peer = of->members[i];
         stage->peers[i] =
-            peer >= 0 && peer < run->shape->nranks ? peer_stage(r->plan, idx, run->calls[call].plans[peer], i) : -1;
-        if (stage->peers[i] < 0) {
-            hx_check_fault(run, "call %d, rank %d, stage %d (%s): rank %d has no such stage", call, rank, idx,
+            peer >= 0 && peer < run->shape->nranks ? peer_stage(r->plan, idx, run->calls[r->call].plans[peer], i) : -1;
+        if (stage->peers[i] < 0)
+            hx_check_fault(run, "call %d, rank %d, stage %d (%s): rank %d has no such stage", r->call, r->rank, idx,
                            of->algorithm, peer);
-            return HX_ERR_INTERNAL;
-        }
     }
-    return HX_SUCCESS;
 }
 
 static int uses_rings(const struct hx_stage *stage)
@@ -121,210 +106,185 @@ static int uses_rings(const struct hx_stage *stage)
 }
 
 /* As bind gives them out: the stages' rings one after the other, one for each place in the window. */
-static hx_status_t rings_assign(struct hx_check_run *run, int call, int rank)
+static void rings_assign(struct hx_check_rank *r)
 {
-    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
     int rings = 0;
 
     for (int s = 0; s < r->plan->nstages; s++) {
         r->stages[s].ring = rings;
         rings += uses_rings(r->stages[s].stage) ? (int)r->stages[s].window : 0;
     }
-    if (rings <= HX_PAIR_RINGS && r->plan->nflags <= HX_NODE_FLAGS)
-        return HX_SUCCESS;
-    hx_check_fault(run, "call %d, rank %d: needs %d rings to a rank of its node of %d, and %u flags of %d", call, rank, rings,
-                   HX_PAIR_RINGS, r->plan->nflags, HX_NODE_FLAGS);
-    return HX_ERR_INTERNAL;
+    if (rings > HX_PAIR_RINGS || r->plan->nflags > HX_NODE_FLAGS)
+        hx_check_fault(r->run, "call %d, rank %d: needs %d rings to a rank of its node of %d, and %u flags of %d", r->call,
+                       r->rank, rings, HX_PAIR_RINGS, r->plan->nflags, HX_NODE_FLAGS);
 }
 
 /* Where the slots, flags and rings of a stage stand must be the same on all members of a node. */
-static hx_status_t places_compare(struct hx_check_run *run, int call, int rank)
+static void places_compare(struct hx_check_rank *r)
 {
-    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
-
     for (int s = 0; s < r->plan->nstages; s++) {
-        const struct hx_check_stage *stage = &r->stages[s];
-        int shares = stage->stage->uses_slot || stage->stage->nflags || uses_rings(stage->stage);
-        for (int i = 0; i < stage->stage->n && shares; i++) {
-            int peer = stage->stage->members[i];
-            const struct hx_check_stage *theirs = &hx_check_rank_at(run, call, peer)->stages[stage->peers[i]];
-            if (run->shape->node_of[peer] != run->shape->node_of[rank])
-                continue;
-            if (theirs->slot_offset == stage->slot_offset && theirs->layout.slot_bytes == stage->layout.slot_bytes &&
-                theirs->stage->first_flag == stage->stage->first_flag && theirs->stage->nflags == stage->stage->nflags &&
-                theirs->ring == stage->ring)
-                continue;
-            hx_check_fault(run,
-                           "call %d, rank %d, stage %d (%s): its slot, flags or rings stand elsewhere than those of rank %d",
-                           call, rank, s, stage->stage->algorithm, peer);
-            return HX_ERR_INTERNAL;
+        const struct hx_check_stage *mine = &r->stages[s];
+        const struct hx_stage *stage = mine->stage;
+        int shares = stage->uses_slot || stage->nflags || uses_rings(stage);
+        for (uint32_t i = 0; i < (uint32_t)stage->n && shares; i++) {
+            const struct hx_check_stage *theirs = hx_check_peer(mine, i);
+            if (hx_check_same_node(theirs->of, r) &&
+                (theirs->slot_offset != mine->slot_offset || theirs->layout.slot_bytes != mine->layout.slot_bytes ||
+                 theirs->stage->first_flag != stage->first_flag || theirs->stage->nflags != stage->nflags ||
+                 theirs->ring != mine->ring))
+                hx_check_fault(r->run,
+                               "call %d, rank %d, stage %d (%s): its slot, flags or rings stand elsewhere than those of rank %d",
+                               r->call, r->rank, s, stage->algorithm, theirs->of->rank);
         }
     }
-    return HX_SUCCESS;
 }
 
 /* What the rank sends and receives, and what it knows when it has learnt how long others' blocks are. */
-static int pair_counts_open(struct hx_check_run *run, const struct hx_pair_counts *all, struct hx_check_rank *r)
+static void pair_counts_open(struct hx_check_rank *r, const struct hx_pair_counts *all)
 {
     const struct hx_plan *plan = r->plan;
-    size_t *heard = r->learns ? hx_check_alloc(&run->store, r->heard.bytes) : NULL;
+    size_t *heard = r->learns ? hx_check_alloc(&r->run->store, r->heard.bytes, 1) : NULL;
+    uint64_t i = 0;
 
     r->pair_counts = all[plan->rank];
-    for (const struct hx_area *work = plan->work; heard && work < plan->work + 2; work++)
-        for (uint64_t i = 0; i < (uint64_t)work->nrows * work->ncolumns; i++) {
-            uint32_t from = work->rows[i / work->ncolumns], to = work->columns[i % work->ncolumns];
-            heard[hx_layout_work_place(plan, (uint64_t)from * (uint64_t)plan->p + to)] = all[from].sent[to];
-        }
+    for (int64_t x; heard && (x = hx_check_work_pair(plan, &i)) >= 0;)
+        heard[hx_layout_work_place(plan, (uint64_t)x)] = all[x / plan->p].sent[x % plan->p];
     r->sizes.heard = heard;
     r->numbered = r->pair_counts;
     r->numbered.sent_at = NULL;
     r->sizes.pair_counts = &r->pair_counts;
-    return r->learns && !heard;
 }
 
-static hx_status_t rank_open(struct hx_check_run *run, int call, int rank, size_t *slots)
+/* Returns the bytes of its slots. */
+static size_t rank_open(struct hx_check_rank *r)
 {
-    const struct hx_check_call *of = &run->calls[call];
-    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
-    const struct hx_plan *plan = of->plans[rank];
-    size_t in_bytes, out_bytes;
+    struct hx_check_run *run = r->run;
+    const struct hx_check_call *of = &run->calls[r->call];
+    const struct hx_plan *plan = r->plan = of->plans[r->rank];
+    size_t in_bytes, out_bytes, slots = 0;
     uint32_t thread = (uint32_t)run->shape->nranks;
-    hx_status_t status = HX_SUCCESS;
 
-    r->plan = plan;
     r->sizes = of->sizes;
     for (int s = 0; s < plan->nstages; s++) {
         r->learns |= plan->stages[s].share == HX_SHARE_COUNTS;
         for (uint32_t i = 0; i < plan->stages[s].nsteps; i++)
             run->fetches |= plan->stages[s].steps[i].op == HX_OP_FETCH;
     }
-    if (r->learns && (memory_open(run, &r->counts, "counts", rank, hx_layout_space_bytes(plan, &r->sizes, HX_COUNTS)) ||
-                      memory_open(run, &r->heard, "heard", rank, hx_layout_space_bytes(plan, &r->sizes, HX_HEARD))))
-        return HX_ERR_NOMEM;
-    if (of->pair_counts && pair_counts_open(run, of->pair_counts, r))
-        return HX_ERR_NOMEM;
+    if (r->learns) {
+        memory_open(run, &r->counts, "counts", r->rank, hx_layout_space_bytes(plan, &r->sizes, HX_COUNTS));
+        memory_open(run, &r->heard, "heard", r->rank, hx_layout_space_bytes(plan, &r->sizes, HX_HEARD));
+    }
+    if (of->pair_counts)
+        pair_counts_open(r, of->pair_counts);
     in_bytes = hx_layout_space_bytes(plan, &r->sizes, HX_IN);
     out_bytes = hx_layout_space_bytes(plan, &r->sizes, HX_OUT);
     r->whole = *plan;
     r->whole.in_block = 0;
     r->whole.in_nblocks = (uint32_t)plan->nblocks;
-    for (int i = 0; i < rank; i++)
-        thread += threads_count(run->shape, of, i);
-    if (of->in_place && (plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER)) /* IN is OUT's own block */
+    for (int i = 0; i < r->rank; i++)
+        thread += threads_count(of, i);
+    if (of->in_place && hx_coll_gives(plan->coll) == HX_HOLDS_OWN) /* IN is OUT's own block */
         r->in_base = hx_layout_out_place(plan, &r->sizes, (uint32_t)plan->in_block);
     if (of->in_place) {
         size_t end = r->in_base + in_bytes;
-        if (memory_open(run, &r->user[0], "in and out", rank, end > out_bytes ? end : out_bytes))
-            return HX_ERR_NOMEM;
-    } else if (memory_open(run, &r->user[0], "in", rank, in_bytes) ||
-               memory_open(run, &r->user[1], "out", rank, out_bytes)) {
-        return HX_ERR_NOMEM;
+        memory_open(run, &r->user[0], "in and out", r->rank, end > out_bytes ? end : out_bytes);
+    } else {
+        memory_open(run, &r->user[0], "in", r->rank, in_bytes);
+        memory_open(run, &r->user[1], "out", r->rank, out_bytes);
     }
-    if (memory_open(run, &r->work, "work", rank, hx_layout_space_bytes(plan, &r->sizes, HX_WORK)) ||
-        !(r->stages = hx_check_alloc(&run->store, (size_t)plan->nstages * sizeof(*r->stages))))
-        return HX_ERR_NOMEM;
-    *slots = 0;
-    for (int s = 0; s < plan->nstages && status == HX_SUCCESS; s++)
-        status = stage_open(run, call, rank, s, &thread, slots);
-    return status == HX_SUCCESS ? rings_assign(run, call, rank) : status;
+    memory_open(run, &r->work, "work", r->rank, hx_layout_space_bytes(plan, &r->sizes, HX_WORK));
+    r->stages = hx_check_alloc(&run->store, (size_t)plan->nstages, sizeof(*r->stages));
+    for (int s = 0; s < plan->nstages; s++)
+        stage_open(r, s, &thread, &slots);
+    rings_assign(r);
+    return slots;
 }
 
-static hx_status_t buffers_open(struct hx_check_run *run)
+/* Room for the operands of any step, and for what each call makes of the vector. */
+static void buffers_open(struct hx_check_run *run)
 {
-    size_t most = 1, spans = 1;
+    size_t most = 1, spans = 1, n = (size_t)run->shape->nranks;
     struct hx_check_store *store = &run->store;
 
     for (int c = 0; c < run->ncalls; c++)
-        for (int r = 0; r < run->shape->nranks; r++) {
+        for (size_t r = 0; r < n; r++) {
             const struct hx_check_call *call = &run->calls[c];
-            size_t whole = call->pair_counts ? call->plans[r]->nblocks * call->sizes.count : hx_layout_vector(call->plans[r], &call->sizes);
-            most = whole > most ? whole : most;
-            if (hx_coll_has_pair_counts(call->plans[r]->coll) && most < (size_t)run->shape->nranks * sizeof(size_t))
-                most = (size_t)run->shape->nranks * sizeof(size_t); /* lengths */
+            struct hx_extent last = hx_layout_extent(call->plans[r], &call->sizes, call->plans[r]->nblocks - 1);
+            most = last.start + last.length > most ? last.start + last.length : most;
+            if (hx_coll_has_pair_counts(call->plans[r]->coll) && most < n * sizeof(size_t))
+                most = n * sizeof(size_t); /* lengths */
             for (int s = 0; s < call->plans[r]->nstages; s++) {
-                size_t n = (size_t)hx_layout_max_spans(&call->plans[r]->stages[s]);
-                spans = n > spans ? n : spans;
+                size_t of = (size_t)hx_layout_max_spans(&call->plans[r]->stages[s]);
+                spans = of > spans ? of : spans;
             }
         }
-    run->spans = hx_check_alloc(store, spans * sizeof(*run->spans));
+    run->spans = hx_check_alloc(store, spans, sizeof(*run->spans));
     for (int i = 0; i < 2; i++)
-        run->cells[i] = hx_check_alloc(store, most * sizeof(uint32_t));
-    run->elements = hx_check_alloc(store, most * sizeof(uint32_t));
-    run->fold = hx_check_alloc(store, most * sizeof(uint32_t));
+        run->cells[i] = hx_check_alloc(store, most, sizeof(uint32_t));
+    run->elements = hx_check_alloc(store, most, sizeof(uint32_t));
+    run->fold = hx_check_alloc(store, most, sizeof(uint32_t));
     for (int c = 0; c < run->ncalls; c++) {
-        run->expressions[c] = hx_check_alloc(store, most * sizeof(uint64_t));
-        run->ranks[c] = hx_check_alloc(store, (size_t)run->shape->nranks * sizeof(*run->ranks[c]));
+        run->expressions[c] = hx_check_alloc(store, most, sizeof(uint64_t));
+        run->ranks[c] = hx_check_alloc(store, n, sizeof(*run->ranks[c]));
     }
-    return store->status;
 }
 
-hx_status_t hx_check_run_open(struct hx_check_run *run, const struct hx_shape *shape, const struct hx_check_call *calls,
-                              int ncalls)
+void hx_check_run_open(struct hx_check_run *run)
 {
     struct hx_check_store *store = &run->store;
+    int n = run->shape->nranks;
     uint32_t most = 0;
-    hx_status_t status;
 
-    for (int c = 0; c < ncalls; c++) {
+    for (int c = 0; c < run->ncalls; c++) {
         uint32_t threads = 0;
-        for (int r = 0; r < shape->nranks; r++)
-            threads += threads_count(shape, &calls[c], r);
+        for (int r = 0; r < n; r++)
+            threads += threads_count(&run->calls[c], r);
         most = threads > most ? threads : most;
     }
-    run->shape = shape;
-    run->calls = calls;
-    run->ncalls = ncalls;
-    if ((status = hx_check_store_open(store, shape->nranks, (uint32_t)shape->nranks + most)) != HX_SUCCESS)
-        return status;
-    run->slots = hx_check_alloc(store, (size_t)shape->nranks * sizeof(*run->slots));
-    run->at = hx_check_alloc(store, (size_t)shape->nranks * sizeof(int));
-    run->buckets = hx_check_alloc(store, HX_CHECK_BUCKETS * sizeof(uint32_t));
-    run->expressions = hx_check_alloc(store, (size_t)ncalls * sizeof(*run->expressions));
-    run->ranks = hx_check_alloc(store, (size_t)ncalls * sizeof(*run->ranks));
-    if (store->status != HX_SUCCESS || buffers_open(run) != HX_SUCCESS)
-        return HX_ERR_NOMEM;
-    for (int r = 0; r < shape->nranks; r++) {
+    hx_check_store_open(store, n, (uint32_t)n + most);
+    run->slots = hx_check_alloc(store, (size_t)n, sizeof(*run->slots));
+    run->at = hx_check_alloc(store, (size_t)n, sizeof(int));
+    run->buckets = hx_check_alloc(store, HX_CHECK_BUCKETS, sizeof(uint32_t));
+    run->expressions = hx_check_alloc(store, (size_t)run->ncalls, sizeof(*run->expressions));
+    run->ranks = hx_check_alloc(store, (size_t)run->ncalls, sizeof(*run->ranks));
+    buffers_open(run);
+    for (int i = 0; i < n; i++) {
         size_t room[2] = {0, 0};
-        for (int c = 0; c < ncalls && status == HX_SUCCESS; c++) {
-            size_t slots = 0;
-            status = rank_open(run, c, r, &slots);
+        for (int c = 0; c < run->ncalls; c++) {
+            struct hx_check_rank *r = hx_check_rank_at(run, c, i);
+            r->run = run;
+            r->call = c;
+            r->rank = i;
+            size_t slots = rank_open(r);
             room[c % 2] = slots > room[c % 2] ? slots : room[c % 2];
         }
-        for (int bank = 0; bank < 2 && status == HX_SUCCESS; bank++)
-            if (memory_open(run, &run->slots[r][bank], "slot", r, room[bank]))
-                status = HX_ERR_NOMEM;
+        for (int bank = 0; bank < 2; bank++)
+            memory_open(run, &run->slots[i][bank], "slot", i, room[bank]);
     }
-    for (int c = 0; c < ncalls; c++)
-        for (int r = 0; r < shape->nranks && status == HX_SUCCESS; r++)
-            status = places_compare(run, c, r);
-    return status;
+    for (int c = 0; c < run->ncalls; c++)
+        for (int i = 0; i < n; i++)
+            places_compare(hx_check_rank_at(run, c, i));
 }
 
 /* ---- a call of one rank */
 
-void hx_check_call_begin(struct hx_check_run *run, int call, int rank)
+void hx_check_call_begin(struct hx_check_rank *r)
 {
-    struct hx_check_store *store = &run->store;
-    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
-    struct hx_check_access access = {(uint32_t)rank, store->threads[rank].clock[rank], HX_CHECK_NONE, 0};
+    struct hx_check_store *store = &r->run->store;
+    struct hx_check_thread *thread = &store->threads[r->rank];
+    struct hx_check_access access = {(uint32_t)r->rank, thread->clock[r->rank], HX_CHECK_NONE, 0};
 
     r->entered = access.clock;
     for (uint32_t block = 0; block < r->plan->in_nblocks; block++) {
         struct hx_extent elements = hx_layout_extent(r->plan, &r->sizes, r->plan->in_block + block);
         size_t at = r->in_base + hx_layout_in_place(r->plan, &r->sizes, block);
-        for (size_t i = 0; i < elements.length; i++) {
-            uint32_t cell = hx_check_cell_of(store, &r->user[0], at + i);
-            hx_check_write(store, cell, &access);
-            hx_check_cell_at(store, cell)->value = hx_check_value_input(store, call, rank, (uint32_t)(elements.start + i));
-        }
+        for (size_t i = 0; i < elements.length; i++)
+            hx_check_input(store, hx_check_cell_of(store, &r->user[0], at + i), &access, r->call, r->rank, elements.start + i);
     }
-    for (size_t i = 0; i < r->counts.bytes; i++) { /* a number for each byte of a length, as for elements of 8 to a block */
-        uint32_t cell = hx_check_cell_of(store, &r->counts, i), element = (uint32_t)((size_t)rank * r->counts.bytes + i);
-        hx_check_write(store, cell, &access);
-        hx_check_cell_at(store, cell)->value = hx_check_value_input(store, call, rank, element);
-    }
-    store->threads[rank].dirty = 1;
-    r->entry = hx_check_release(store, (uint32_t)rank);
+    for (size_t i = 0, first = (size_t)r->rank * r->counts.bytes; i < r->counts.bytes; i++) /* a number for each byte of a length */
+        hx_check_input(store, hx_check_cell_of(store, &r->counts, i), &access, r->call, r->rank, first + i);
+    thread->dirty = 1;
+    r->entry = hx_check_release(store, (uint32_t)r->rank);
 }
 
 /* To each element of a result the first n ranks contribute, or, where nothing is reduced, one: only the right rank has input for
@@ -339,47 +299,35 @@ static int contributor_wrong(struct hx_check_store *store, const struct hx_plan 
     return -1;
 }
 
-static void result_fault(struct hx_check_run *run, int call, int rank, uint32_t element, const char *format, ...)
-{
-    const struct hx_plan *plan = run->calls[call].plans[rank];
-    char what[160];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    hx_check_fault(run, "call %d (%s), rank %d, end: element %u of out %s", call, hx_coll_name(plan->coll), rank, element, what);
-}
-
 /* Of number `block` of OUT's blocks. */
-static void result_check(struct hx_check_run *run, int call, int rank, uint32_t block)
+static void result_check(struct hx_check_rank *r, uint32_t block)
 {
-    const struct hx_check_call *of = &run->calls[call];
-    struct hx_check_store *store = &run->store;
-    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
+    const struct hx_check_call *of = &r->run->calls[r->call];
+    struct hx_check_store *store = &r->run->store;
     const struct hx_plan *plan = r->plan;
     struct hx_extent elements = hx_layout_extent(plan, &r->sizes, plan->out_block + block * (uint64_t)plan->out_stride);
-    size_t at = r->out_base + hx_layout_out_place(plan, &r->sizes, block);
+    size_t at = hx_layout_out_place(plan, &r->sizes, block);
+    int wanted = hx_coll_contributors(plan->coll, plan->p, r->rank), is_scan = hx_coll_is_scan(plan->coll), wrong;
 
-    for (size_t i = 0; i < elements.length && !run->faulty; i++) {
+    for (size_t i = 0; i < elements.length; i++) {
         uint32_t cell = hx_check_cell_of(store, &r->user[!of->in_place], at + i);
         uint32_t value = hx_check_cell_at(store, cell)->value, element = (uint32_t)(elements.start + i);
         const struct hx_check_value *v = hx_check_value_at(store, value);
-        uint64_t *expression = &run->expressions[call][element];
-        int wanted = hx_coll_contributors(plan->coll, plan->p, rank), wrong = -1;
+        uint64_t *expression = &r->run->expressions[r->call][element];
 
-        if (value == 0 || v->call != call) {
-            result_fault(run, call, rank, element, "was never written");
-        } else if (v->element != element) {
-            result_fault(run, call, rank, element, "holds element %u", v->element);
-        } else if ((wrong = contributor_wrong(store, plan, value, wanted)) >= 0) {
-            result_fault(run, call, rank, element, "holds %d contributions of %d; rank %d is %s", hx_check_value_count(store, value),
-                         wanted, wrong, !hx_check_value_has(store, value, wrong) ? "missing" : "too many");
-        } else if ((of->rank_order || hx_coll_is_scan(plan->coll)) && !v->ordered) {
-            result_fault(run, call, rank, element, "was not folded in rank order");
-        } else if (!hx_coll_is_scan(plan->coll) && !of->exact && *expression && *expression != v->expression) {
-            result_fault(run, call, rank, element, "was folded in another order than on a lower rank: not equal bit by bit");
-        }
+        if (value == 0 || v->call != r->call)
+            hx_check_end_fault(r, "element %u of out was never written", element);
+        if (v->element != element)
+            hx_check_end_fault(r, "element %u of out holds element %u", element, v->element);
+        if ((wrong = contributor_wrong(store, plan, value, wanted)) >= 0)
+            hx_check_end_fault(r, "element %u of out holds %d contributions of %d; rank %d is %s", element,
+                               hx_check_value_count(store, value), wanted, wrong,
+                               !hx_check_value_has(store, value, wrong) ? "missing" : "too many");
+        if ((of->rank_order || is_scan) && !v->ordered)
+            hx_check_end_fault(r, "element %u of out was not folded in rank order", element);
+        if (!is_scan && !of->exact && *expression && *expression != v->expression)
+            hx_check_end_fault(r, "element %u of out was folded in another order than on a lower rank: not equal bit by bit",
+                               element);
         *expression = v->expression;
         if (of->roundings && v->roundings > *of->roundings)
             *of->roundings = v->roundings;
@@ -387,40 +335,35 @@ static void result_check(struct hx_check_run *run, int call, int rank, uint32_t 
 }
 
 /* The caller may write its buffers again: nobody still reads them. */
-static void buffers_return(struct hx_check_run *run, int call, int rank)
+static void buffers_return(struct hx_check_rank *r)
 {
-    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
-    struct hx_check_where end = {call, rank, 0, r->stages[0].layout.nslices - 1, r->stages[0].stage->nsteps};
-    struct hx_check_access access = {(uint32_t)rank, run->store.threads[rank].clock[rank], HX_CHECK_NONE,
-                                     hx_check_where_new(&run->store, &end)};
+    struct hx_check_store *store = &r->run->store;
+    struct hx_check_where end = {r->call, r->rank, 0, r->stages[0].layout.nslices - 1, r->stages[0].stage->nsteps};
+    struct hx_check_access access = {(uint32_t)r->rank, store->threads[r->rank].clock[r->rank], HX_CHECK_NONE,
+                                     hx_check_where_new(store, end)};
+    char place[HX_CHECK_PLACE_BYTES];
 
-    for (struct hx_check_memory *memory = r->user; memory < r->user + 2 && !run->faulty; memory++)
-        for (size_t i = 0; i < memory->bytes && !run->faulty; i++) {
-            const struct hx_check_access *before = memory->cells[i] ? hx_check_write(&run->store, memory->cells[i], &access) : NULL;
-            char place[320];
-            if (!before)
-                continue;
-            hx_check_place(run, hx_check_where_at(&run->store, before->where), place, sizeof place);
-            hx_check_fault(run, "call %d (%s), rank %d, end: race: byte %zu of %s, which is the caller's again, may still be accessed by %s",
-                           call, hx_coll_name(r->plan->coll), rank, i, memory->name, place);
+    for (struct hx_check_memory *memory = r->user; memory < r->user + 2; memory++)
+        for (size_t i = 0; i < memory->bytes; i++) {
+            const struct hx_check_access *before = memory->cells[i] ? hx_check_write(store, memory->cells[i], &access) : NULL;
+            if (before)
+                hx_check_end_fault(r, "race: byte %zu of %s, which is the caller's again, may still be accessed by %s", i,
+                                   memory->name, hx_check_where_place(r->run, before->where, place));
         }
 }
 
-void hx_check_call_end(struct hx_check_run *run, int call, int rank)
+void hx_check_call_end(struct hx_check_rank *r)
 {
-    struct hx_check_rank *r = hx_check_rank_at(run, call, rank);
-    const uint32_t *known = run->store.threads[rank].clock;
-    int awaits_all;
+    const uint32_t *known = r->run->store.threads[r->rank].clock;
+    int awaits_all = r->run->calls[r->call].barrier || hx_layout_awaits_all(r->plan, &r->sizes);
 
     for (uint32_t i = 0; i < r->plan->out_nblocks; i++)
-        result_check(run, call, rank, i);
-    if (run->fetches)
-        buffers_return(run, call, rank);
-    awaits_all = run->calls[call].barrier || hx_layout_awaits_all(r->plan, &r->sizes);
-    for (int q = 0; q < run->shape->nranks && awaits_all; q++) {
-        uint32_t entered = hx_check_rank_at(run, call, q)->entered;
+        result_check(r, i);
+    if (r->run->fetches)
+        buffers_return(r);
+    for (int q = 0; q < r->run->shape->nranks && awaits_all; q++) {
+        uint32_t entered = hx_check_rank_at(r->run, r->call, q)->entered;
         if (!entered || known[q] < entered)
-            hx_check_fault(run, "call %d (%s), rank %d, end: rank %d may not have entered the call", call,
-                           hx_coll_name(r->plan->coll), rank, q);
+            hx_check_end_fault(r, "rank %d may not have entered the call", q);
     }
 }

@@ -12,105 +12,108 @@ void hx_check_fault(struct hx_check_run *run, const char *format, ...)
 {
     va_list args;
 
-    if (run->faulty++)
-        return;
     va_start(args, format);
     vsnprintf(run->report, run->capacity, format, args);
     va_end(args);
+    hx_check_stop(&run->store, HX_ERR_INTERNAL);
 }
 
-void hx_check_place(const struct hx_check_run *run, const struct hx_check_where *where, char *text, size_t capacity)
+const char *hx_check_place(const struct hx_check_run *run, struct hx_check_where where, char text[HX_CHECK_PLACE_BYTES])
 {
-    const struct hx_plan *plan = run->calls[where->call].plans[where->rank];
-    const struct hx_stage *stage = &plan->stages[where->stage];
-    int n = snprintf(text, capacity, "call %d (%s), rank %d, stage %d (%s), slice %llu, step %u: ", where->call,
-                     hx_coll_name(plan->coll), where->rank, where->stage, stage->algorithm,
-                     (unsigned long long)where->slice, where->step);
+    const struct hx_plan *plan = run->calls[where.call].plans[where.rank];
+    const struct hx_stage *stage = &plan->stages[where.stage];
+    int n = snprintf(text, HX_CHECK_PLACE_BYTES, "call %d (%s), rank %d, stage %d (%s), slice %llu, step %u: ", where.call,
+                     hx_coll_name(plan->coll), where.rank, where.stage, stage->algorithm, (unsigned long long)where.slice,
+                     where.step);
 
-    if (n > 0 && (size_t)n < capacity && where->step < stage->nsteps)
-        hx_explain_step(stage, &stage->steps[where->step], text + n, capacity - (size_t)n);
-    else if (n > 0 && (size_t)n < capacity)
-        snprintf(text + n, capacity - (size_t)n, "end");
+    if (n < HX_CHECK_PLACE_BYTES && where.step < stage->nsteps)
+        hx_explain_step(stage, &stage->steps[where.step], text + n, (size_t)(HX_CHECK_PLACE_BYTES - n));
+    else if (n < HX_CHECK_PLACE_BYTES)
+        snprintf(text + n, (size_t)(HX_CHECK_PLACE_BYTES - n), "end");
+    return text;
 }
 
-static void here(const struct hx_check_step *s, struct hx_check_where *where)
+const char *hx_check_where_place(const struct hx_check_run *run, uint32_t where, char text[HX_CHECK_PLACE_BYTES])
 {
-    *where = (struct hx_check_where){s->call, s->rank, s->stage_idx, s->instance->slice, s->instance->pc};
+    return hx_check_place(run, *(struct hx_check_where *)hx_check_at(&run->store.wheres, where), text);
 }
 
 void hx_check_step_fault(struct hx_check_step *s, const char *format, ...)
 {
-    struct hx_check_where where;
-    char place[320], what[480];
+    char place[HX_CHECK_PLACE_BYTES], what[480];
     va_list args;
 
-    here(s, &where);
-    hx_check_place(s->run, &where, place, sizeof place);
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    hx_check_fault(s->run, "%s: %s", place, what);
+    hx_check_fault(s->run, "%s: %s", hx_check_place(s->run, hx_check_here(s->stage, s->instance), place), what);
+}
+
+void hx_check_end_fault(struct hx_check_rank *r, const char *format, ...)
+{
+    char what[480];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    hx_check_fault(r->run, "call %d (%s), rank %d, end: %s", r->call, hx_coll_name(r->plan->coll), r->rank, what);
 }
 
 /* ---- accesses */
 
-int hx_check_step_access(struct hx_check_step *s, uint32_t cell, int writes, const char *what)
+void hx_check_step_access(struct hx_check_step *s, uint32_t cell, int writes, const char *what)
 {
-    const struct hx_check_access *before;
-    char place[320];
+    const struct hx_check_access *before = (writes ? hx_check_write : hx_check_read)(&s->run->store, cell, &s->access);
+    char place[HX_CHECK_PLACE_BYTES];
 
-    before =
-        writes ? hx_check_write(&s->run->store, cell, &s->access) : hx_check_read(&s->run->store, cell, &s->access);
-    if (!before)
-        return 0;
-    hx_check_place(s->run, hx_check_where_at(&s->run->store, before->where), place, sizeof place);
-    hx_check_step_fault(s, "race: %s %s what is accessed, in no order with this, by %s%s", writes ? "writes" : "reads",
-                        what, place, before->transfer == HX_CHECK_NONE ? "" : " (under way until its join)");
-    return -1;
+    if (before)
+        hx_check_step_fault(s, "race: %s %s what is accessed, in no order with this, by %s%s", writes ? "writes" : "reads", what,
+                            hx_check_where_place(s->run, before->where, place),
+                            before->transfer == HX_CHECK_NONE ? "" : " (under way until its join)");
 }
 
-int hx_check_step_value(struct hx_check_step *s, uint32_t cell, uint32_t element, const char *what)
+void hx_check_step_value(struct hx_check_step *s, uint32_t cell, size_t element, const char *what)
 {
     uint32_t value = hx_check_cell_at(&s->run->store, cell)->value;
     const struct hx_check_value *v = hx_check_value_at(&s->run->store, value);
 
     if (value == 0)
-        hx_check_step_fault(s, "reads element %u of %s, which was never written", element, what);
-    else if (v->call != s->call)
-        hx_check_step_fault(s, "reads element %u of %s, left over from call %d", element, what, v->call);
-    else if (v->element != element)
-        hx_check_step_fault(s, "element %u stands where %u of %s belongs", v->element, element, what);
-    else
-        return 0;
-    return -1;
+        hx_check_step_fault(s, "reads element %zu of %s, which was never written", element, what);
+    if (v->call != s->r->call)
+        hx_check_step_fault(s, "reads element %zu of %s, left over from call %d", element, what, v->call);
+    if (v->element != element)
+        hx_check_step_fault(s, "element %u stands where %zu of %s belongs", v->element, element, what);
 }
 
 /* ---- copy, fetch and reduce */
 
-static int source_read(struct hx_check_step *s, const uint32_t *cells, int n, const char *what)
+/* The cells of one of the step's sources, which must be as many as its destination has. */
+static const uint32_t *source_read(struct hx_check_step *s, int got, int n, const char *what)
 {
-    for (int i = 0; i < n; i++)
-        if (hx_check_step_access(s, cells[i], 0, what) || hx_check_step_value(s, cells[i], s->run->elements[i], what))
-            return -1;
-    return 0;
+    const uint32_t *cells = s->run->cells[1];
+
+    if (got != n)
+        hx_check_step_fault(s, "a source of %d elements for %d", got, n);
+    for (int i = 0; i < n; i++) {
+        hx_check_step_access(s, cells[i], 0, what);
+        hx_check_step_value(s, cells[i], s->run->elements[i], what);
+    }
+    return cells;
 }
 
 /* Fold one more source into run->fold. */
-static int source_fold(struct hx_check_step *s, const uint32_t *cells, int n, int first)
+static void source_fold(struct hx_check_step *s, const uint32_t *cells, int n, int first)
 {
     struct hx_check_store *store = &s->run->store;
 
     for (int i = 0; i < n; i++) {
         uint32_t value = hx_check_cell_at(store, cells[i])->value;
         int twice = first ? -1 : hx_check_value_overlap(store, s->run->fold[i], value);
-        if (twice >= 0) {
-            hx_check_step_fault(s, "the contribution of rank %d to element %u is counted twice", twice,
-                                s->run->elements[i]);
-            return -1;
-        }
+        if (twice >= 0)
+            hx_check_step_fault(s, "the contribution of rank %d to element %u is counted twice", twice, s->run->elements[i]);
         s->run->fold[i] = first ? value : hx_check_value_fold(store, s->run->fold[i], value);
     }
-    return 0;
 }
 
 static void reduce_run(struct hx_check_step *s, int n)
@@ -120,23 +123,17 @@ static void reduce_run(struct hx_check_step *s, int n)
     uint32_t own = step->own != HX_NOWHERE ? step->tag : HX_CHECK_NONE, row = step->row;
 
     if (step->n < 2 || (own != HX_CHECK_NONE && own >= step->n) ||
-        (step->src == HX_SLOT && step->n > (uint32_t)s->stage->stage->n)) {
+        (step->src == HX_SLOT && step->n > (uint32_t)s->stage->stage->n))
         hx_check_step_fault(s, "a reduce of %u sources, own as %u", step->n, step->tag);
-        return;
-    }
     for (uint32_t i = 0; i < step->n; i++) {
         enum hx_space space = i == own ? (enum hx_space)step->own : (enum hx_space)step->src;
-        int got = hx_check_operand(s, space, (int)i, i == own ? step->dst_row : row, run->cells[1]);
+        int got = hx_check_operand(s, space, i, i == own ? step->dst_row : row, run->cells[1]);
         if (i != own)
             row += step->nblocks;
-        if (got != n && !run->faulty)
-            hx_check_step_fault(s, "a source of %d elements for %d", got, n);
-        if (run->faulty || source_read(s, run->cells[1], n, "a source") || source_fold(s, run->cells[1], n, i == 0))
-            return;
+        source_fold(s, source_read(s, got, n, "a source"), n, i == 0);
     }
-    for (int i = 0; i < n && !run->faulty; i++) {
-        if (hx_check_step_access(s, run->cells[0][i], 1, "its destination"))
-            return;
+    for (int i = 0; i < n; i++) {
+        hx_check_step_access(s, run->cells[0][i], 1, "its destination");
         hx_check_value_round(&run->store, run->fold[i]);
         hx_check_cell_at(&run->store, run->cells[0][i])->value = run->fold[i];
     }
@@ -144,42 +141,31 @@ static void reduce_run(struct hx_check_step *s, int n)
 
 static void copy_run(struct hx_check_step *s, int n)
 {
-    struct hx_check_run *run = s->run;
+    uint32_t *to = s->run->cells[0];
     int got = s->step->op == HX_OP_FETCH
-                  ? hx_check_fetched(s, run->cells[1])
-                  : hx_check_operand(s, (enum hx_space)s->step->src, (int)s->step->peer, s->step->row, run->cells[1]);
+                  ? hx_check_fetched(s, s->run->cells[1])
+                  : hx_check_operand(s, (enum hx_space)s->step->src, s->step->peer, s->step->row, s->run->cells[1]);
+    const uint32_t *from = source_read(s, got, n, "its source");
 
-    if (got != n && !run->faulty)
-        hx_check_step_fault(s, "a source of %d elements for %d", got, n);
-    if (run->faulty || source_read(s, run->cells[1], n, "its source"))
-        return;
     for (int i = 0; i < n; i++) {
-        if (run->cells[0][i] == run->cells[1][i])
+        if (to[i] == from[i])
             continue; /* in place: the engine leaves a copy onto itself out */
-        if (hx_check_step_access(s, run->cells[0][i], 1, "its destination"))
-            return;
-        hx_check_cell_at(&run->store, run->cells[0][i])->value = hx_check_cell_at(&run->store, run->cells[1][i])->value;
+        hx_check_step_access(s, to[i], 1, "its destination");
+        hx_check_cell_at(&s->run->store, to[i])->value = hx_check_cell_at(&s->run->store, from[i])->value;
     }
 }
 
-void hx_check_data_run(struct hx_check_step *s)
+static void data_run(struct hx_check_step *s)
 {
-    int n = hx_check_elements(s, s->run->elements), got;
+    int n = hx_check_elements(s, s->run->elements), reduces = s->step->op == HX_OP_REDUCE, got;
 
-    if (s->step->peer >= (uint32_t)s->stage->stage->n) {
+    if (s->step->peer >= (uint32_t)s->stage->stage->n)
         hx_check_step_fault(s, "there is no member %u", s->step->peer);
-        return;
-    }
-    got = hx_check_operand(s, (enum hx_space)s->step->dst, s->step->op == HX_OP_REDUCE ? (int)s->step->peer : s->stage->stage->me,
+    got = hx_check_operand(s, (enum hx_space)s->step->dst, reduces ? s->step->peer : (uint32_t)s->stage->stage->me,
                            hx_step_dst_row(s->step), s->run->cells[0]);
-    if (s->run->faulty)
-        return;
     if (got != n)
         hx_check_step_fault(s, "a destination of %d elements for %d", got, n);
-    else if (s->step->op == HX_OP_COPY || s->step->op == HX_OP_FETCH)
-        copy_run(s, n);
-    else
-        reduce_run(s, n);
+    (reduces ? reduce_run : copy_run)(s, n);
 }
 
 /* ---- flags */
@@ -187,11 +173,8 @@ void hx_check_data_run(struct hx_check_step *s)
 /* A member's flag, which must be of this node. */
 static struct hx_check_snapshot **flag_of(struct hx_check_step *s, uint32_t member, uint64_t slice)
 {
-    int rank = s->stage->stage->members[member];
-    struct hx_check_stage *theirs = &hx_check_rank_at(s->run, s->call, rank)->stages[s->stage->peers[member]];
+    const struct hx_check_stage *theirs = hx_check_near(s, member, "flag");
 
-    if (s->run->shape->node_of[rank] != s->run->shape->node_of[s->rank])
-        hx_check_step_fault(s, "rank %d, whose flag it is, is on another node", rank);
     return &theirs->flags[s->step->tag * theirs->layout.nslices + slice];
 }
 
@@ -199,28 +182,27 @@ static void publish_run(struct hx_check_step *s)
 {
     struct hx_check_snapshot **flag;
 
-    if (s->step->tag >= s->stage->stage->nflags || s->step->handle >= (uint32_t)s->stage->stage->n) {
+    if (s->step->tag >= s->stage->stage->nflags || s->step->handle >= (uint32_t)s->stage->stage->n)
         hx_check_step_fault(s, "there is no such flag or member");
-        return;
-    }
     if (s->step->own && s->instance->slice + s->stage->window >= s->stage->layout.nslices)
         return; /* who waits for it, waits with lag: there is no such slice, and the engine may leave the step out */
     flag = flag_of(s, s->step->handle, s->instance->slice);
     if (*flag)
         hx_check_step_fault(s, "the flag is published twice");
-    else
-        *flag = hx_check_release(&s->run->store, s->access.thread);
+    *flag = hx_check_release(&s->run->store, s->access.thread);
 }
 
 /* Have these members all raised the step's flag? Then what they did before is known. A range leaves the rank itself out. */
-static int flags_acquire(struct hx_check_step *s, uint32_t first, uint32_t n, uint64_t slice)
+static int flags_acquire(struct hx_check_step *s, uint64_t slice)
 {
+    uint32_t first = s->step->peer, n = s->step->n;
+
     for (int pass = 0; pass < 2; pass++) /* first see whether all are there */
         for (uint32_t member = first; member < first + n; member++) {
             if (member == (uint32_t)s->stage->stage->me && n > 1)
                 continue;
             struct hx_check_snapshot *flag = *flag_of(s, member, slice);
-            if (s->run->faulty || (pass == 0 && !flag))
+            if (!flag)
                 return 0;
             if (pass)
                 hx_check_acquire(&s->run->store, s->access.thread, flag);
@@ -232,56 +214,57 @@ static int flags_acquire(struct hx_check_step *s, uint32_t first, uint32_t n, ui
 static int elect_run(struct hx_check_step *s)
 {
     const struct hx_stage *stage = s->stage->stage;
-    uint64_t last = ((uint64_t)s->run->last + (uint64_t)s->call + s->instance->slice) % (uint64_t)stage->n;
+    uint64_t last = ((uint64_t)s->run->last + (uint64_t)s->r->call + s->instance->slice) % (uint64_t)stage->n;
     struct hx_check_snapshot **flag;
 
     if (s->step->tag >= stage->nflags || s->step->peer || s->step->n != (uint32_t)stage->n ||
-        s->step->handle > stage->nsteps - 1 - s->instance->pc) {
+        s->step->handle > stage->nsteps - 1 - s->instance->pc)
         hx_check_step_fault(s, "there is no such flag, there are no such steps, or it is not of all members");
-        return 0;
-    }
     flag = flag_of(s, (uint32_t)stage->me, s->instance->slice);
     if (!*flag)
         *flag = hx_check_release(&s->run->store, s->access.thread);
     if (last == (uint64_t)stage->me)
-        return flags_acquire(s, 0, s->step->n, s->instance->slice);
+        return flags_acquire(s, s->instance->slice);
     s->instance->pc += s->step->handle;
     return 1;
 }
 
 static int await_run(struct hx_check_step *s)
 {
-    uint64_t slice = s->instance->slice;
     const struct hx_stage *stage = s->stage->stage;
+    uint64_t before = s->step->own ? s->stage->window : 0;
 
-    if (s->step->tag >= stage->nflags || s->step->peer >= (uint32_t)stage->n ||
-        s->step->n > (uint32_t)stage->n - s->step->peer) {
+    if (s->step->tag >= stage->nflags || s->step->peer >= (uint32_t)stage->n || s->step->n > (uint32_t)stage->n - s->step->peer)
         hx_check_step_fault(s, "there is no such flag or member");
-        return 0;
-    }
-    if (s->step->own && slice < s->stage->window)
-        return 1;
-    slice -= s->step->own ? s->stage->window : 0;
-    return flags_acquire(s, s->step->peer, s->step->n, slice);
+    return s->instance->slice < before || flags_acquire(s, s->instance->slice - before);
 }
 
 /* ---- lengths */
 
+int64_t hx_check_work_pair(const struct hx_plan *plan, uint64_t *i)
+{
+    uint64_t k = (*i)++;
+
+    for (const struct hx_area *work = plan->work; work < plan->work + 2; work++) {
+        uint64_t pairs = (uint64_t)work->nrows * work->ncolumns;
+        if (k < pairs)
+            return (int64_t)((uint64_t)work->rows[k / work->ncolumns] * (uint64_t)plan->p + work->columns[k % work->ncolumns]);
+        k -= pairs;
+    }
+    return -1;
+}
+
 /* All of HEARD must be there, each length in its place. */
 static void learn_run(struct hx_check_step *s)
 {
-    const struct hx_plan *plan = s->r->plan;
+    uint64_t i = 0;
 
-    for (const struct hx_area *work = plan->work; work < plan->work + 2; work++)
-        for (uint64_t i = 0; i < (uint64_t)work->nrows * work->ncolumns; i++) {
-            uint64_t x = (uint64_t)work->rows[i / work->ncolumns] * (uint64_t)plan->p + work->columns[i % work->ncolumns];
-            size_t at = (size_t)hx_layout_work_place(plan, x) * sizeof(size_t);
-            for (size_t j = 0; j < sizeof(size_t); j++) {
-                uint32_t cell = hx_check_cell_of(&s->run->store, &s->r->heard, at + j);
-                if (hx_check_step_access(s, cell, 0, "a length") ||
-                    hx_check_step_value(s, cell, (uint32_t)(x * sizeof(size_t) + j), "lengths"))
-                    return;
-            }
+    for (int64_t x; (x = hx_check_work_pair(s->r->plan, &i)) >= 0;)
+        for (size_t j = 0; j < sizeof(size_t); j++) {
+            size_t at = (size_t)hx_layout_work_place(s->r->plan, (uint64_t)x) * sizeof(size_t) + j;
+            uint32_t cell = hx_check_cell_of(&s->run->store, &s->r->heard, at);
+            hx_check_step_access(s, cell, 0, "a length");
+            hx_check_step_value(s, cell, (size_t)x * sizeof(size_t) + j, "lengths");
         }
     s->r->has_learnt = 1;
 }
@@ -292,13 +275,13 @@ static void learn_run(struct hx_check_step *s)
 static int bank_free(struct hx_check_step *s)
 {
     const struct hx_shape *shape = s->run->shape;
-    int node = shape->node_of[s->rank];
+    int node = shape->node_of[s->r->rank];
 
-    if (s->step->dst != HX_SLOT || s->call < 2)
+    if (s->step->dst != HX_SLOT || s->r->call < 2)
         return 1;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < hx_shape_node_size(shape, node); i++) {
-            struct hx_check_snapshot *end = hx_check_rank_at(s->run, s->call - 2, hx_shape_member(shape, node, i))->end;
+            struct hx_check_snapshot *end = hx_check_rank_at(s->run, s->r->call - 2, hx_shape_member(shape, node, i))->end;
             if (!end)
                 return 0;
             if (pass)
@@ -314,21 +297,18 @@ static int range_is_there(const struct hx_stage *stage, const struct hx_step *st
     return (uint64_t)step->block + step->nblocks <= (uint64_t)stage->nblocks + stage->npicks;
 }
 
-int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, struct hx_check_instance *instance)
-{
-    struct hx_check_step s = {.run = run,
-                              .call = call,
-                              .rank = rank,
-                              .stage_idx = stage,
-                              .r = hx_check_rank_at(run, call, rank),
-                              .instance = instance};
-    struct hx_check_where where;
+static void (*const ops[HX_OPCODE_COUNT])(struct hx_check_step *) = {
+    [HX_OP_COPY] = data_run, [HX_OP_FETCH] = data_run, [HX_OP_REDUCE] = data_run, [HX_OP_SEND] = hx_check_transfer_run,
+    [HX_OP_RECV] = hx_check_transfer_run, [HX_OP_PUBLISH] = publish_run, [HX_OP_LEARN] = learn_run};
 
-    s.stage = &s.r->stages[stage];
-    s.step = &s.stage->stage->steps[instance->pc];
-    s.access.thread = s.stage->first_thread + (uint32_t)(instance->slice % s.stage->window);
-    s.access.clock = run->store.threads[s.access.thread].clock[s.access.thread];
-    s.access.transfer = HX_CHECK_NONE;
+int hx_check_step_run(struct hx_check_stage *stage, struct hx_check_instance *instance)
+{
+    const struct hx_stage *of = stage->stage;
+    struct hx_check_step s = {.run = stage->of->run, .r = stage->of, .stage = stage, .instance = instance,
+                              .step = &of->steps[instance->pc],
+                              .access = {.thread = hx_check_thread(stage, instance), .transfer = HX_CHECK_NONE}};
+
+    s.access.clock = s.run->store.threads[s.access.thread].clock[s.access.thread];
     if (s.step->op == HX_OP_JOIN)
         return hx_check_join_run(&s);
     if (s.step->op == HX_OP_AWAIT)
@@ -337,22 +317,13 @@ int hx_check_step_run(struct hx_check_run *run, int call, int rank, int stage, s
         return elect_run(&s);
     if (!bank_free(&s))
         return 0;
-    here(&s, &where);
-    s.access.where = hx_check_where_new(&run->store, &where);
-    if (s.r->learns && !s.r->has_learnt && s.stage->stage->share == HX_SHARE_SHORT && s.step->nblocks)
+    s.access.where = hx_check_where_new(&s.run->store, hx_check_here(stage, instance));
+    if (s.r->learns && !s.r->has_learnt && of->share == HX_SHARE_SHORT && s.step->nblocks)
         hx_check_step_fault(&s, "how long its blocks are has not been learnt");
-    if (!range_is_there(s.stage->stage, s.step))
-        hx_check_step_fault(&s, "there are only %u blocks in a row, and %u picks", hx_stage_columns(s.stage->stage),
-                            s.stage->stage->npicks);
-    else if (s.step->op == HX_OP_COPY || s.step->op == HX_OP_FETCH || s.step->op == HX_OP_REDUCE)
-        hx_check_data_run(&s);
-    else if (s.step->op == HX_OP_SEND || s.step->op == HX_OP_RECV)
-        hx_check_transfer_run(&s);
-    else if (s.step->op == HX_OP_PUBLISH)
-        publish_run(&s);
-    else if (s.step->op == HX_OP_LEARN)
-        learn_run(&s);
-    else
+    if (!range_is_there(of, s.step))
+        hx_check_step_fault(&s, "there are only %u blocks in a row, and %u picks", hx_stage_columns(of), of->npicks);
+    if (s.step->op >= HX_OPCODE_COUNT || !ops[s.step->op])
         hx_check_step_fault(&s, "no such opcode");
-    return !run->faulty;
+    ops[s.step->op](&s);
+    return 1;
 }

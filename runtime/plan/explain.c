@@ -254,14 +254,16 @@ static void step_count(const struct hx_layout *layout, const struct hx_step *ste
         stats->slot_bytes_read += bytes * (step->op == HX_OP_REDUCE ? step->n - (step->own != HX_NOWHERE) : 1);
 }
 
-void hx_stage_count(const struct hx_plan *plan, int idx, const struct hx_shape *shape, const struct hx_sizes *sizes,
-                    struct hx_plan_stats *stats)
+/* Add what the rank does in one stage. */
+static void stage_add(const struct hx_plan *plan, const struct hx_stage *stage, const struct hx_shape *shape, const struct hx_sizes *sizes,
+                      struct hx_plan_stats *stats)
 {
-    const struct hx_stage *stage = &plan->stages[idx];
+    uint32_t last_round;
     struct hx_layout layout;
 
-    *stats = (struct hx_plan_stats){.steps = stage->nsteps};
-    stats->rounds = rounds_count(stage, &stats->last_round);
+    stats->steps += stage->nsteps;
+    stats->rounds += rounds_count(stage, &last_round);
+    stats->last_round += last_round;
     hx_layout_init(&layout, plan, stage, sizes);
     for (uint32_t i = 0; i < stage->nsteps; i++) {
         const struct hx_step *step = &stage->steps[i];
@@ -273,33 +275,37 @@ void hx_stage_count(const struct hx_plan *plan, int idx, const struct hx_shape *
     }
 }
 
+void hx_stage_count(const struct hx_plan *plan, int idx, const struct hx_shape *shape, const struct hx_sizes *sizes,
+                    struct hx_plan_stats *stats)
+{
+    *stats = (struct hx_plan_stats){0};
+    stage_add(plan, &plan->stages[idx], shape, sizes, stats);
+}
+
+/* Keep the most that a stage has added to a sum; *sum is as it was before. */
+static void longest_keep(uint32_t *longest, uint32_t *sum, uint32_t before)
+{
+    *longest = *sum > *longest ? *sum : *longest;
+    *sum = before;
+}
+
 void hx_plan_count(const struct hx_plan *plan, const struct hx_shape *shape, const struct hx_sizes *sizes,
                    struct hx_plan_stats *stats)
 {
     *stats = (struct hx_plan_stats){.plan_bytes = hx_plan_bytes(plan)};
     for (int level = 0; level < plan->nlevels; level++) {
-        uint32_t longest = 0, awaits = 0, last_round = 0;
+        const struct hx_plan_stats before = *stats;
+        struct hx_plan_stats longest = before;
         for (int s = 0; s < plan->nstages; s++) {
-            struct hx_plan_stats one;
             if (plan->stages[s].level != level)
                 continue;
-            hx_stage_count(plan, s, shape, sizes, &one);
-            longest = one.rounds > longest ? one.rounds : longest;
-            awaits = one.awaits > awaits ? one.awaits : awaits;
-            last_round = one.last_round > last_round ? one.last_round : last_round;
-            stats->steps += one.steps;
-            stats->messages += one.messages;
-            stats->bytes_sent += one.bytes_sent;
-            stats->receives += one.receives;
-            stats->bytes_received += one.bytes_received;
-            stats->inter_messages += one.inter_messages;
-            stats->inter_bytes_sent += one.inter_bytes_sent;
-            stats->slot_bytes_written += one.slot_bytes_written;
-            stats->slot_bytes_read += one.slot_bytes_read;
-            stats->bytes_fetched += one.bytes_fetched;
+            stage_add(plan, &plan->stages[s], shape, sizes, stats);
+            longest_keep(&longest.rounds, &stats->rounds, before.rounds);
+            longest_keep(&longest.awaits, &stats->awaits, before.awaits);
+            longest_keep(&longest.last_round, &stats->last_round, before.last_round);
         }
-        stats->rounds += longest;
-        stats->awaits += awaits;
-        stats->last_round += last_round;
+        stats->rounds = longest.rounds;
+        stats->awaits = longest.awaits;
+        stats->last_round = longest.last_round;
     }
 }

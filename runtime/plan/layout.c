@@ -11,113 +11,20 @@ static size_t align_up(size_t bytes)
     return (bytes + HX_ROW_ALIGN - 1) & ~(size_t)(HX_ROW_ALIGN - 1);
 }
 
-static struct hx_extent cut(struct hx_extent whole, uint64_t i, uint64_t m)
-{
-    if (m == 1)
-        return whole;
-    uint64_t each = whole.length / m, rest = whole.length % m, before = i * rest; /* i * whole.length may not fit */
-    return (struct hx_extent){whole.start + i * each + before / m, each + (before % m + rest >= m)};
-}
-
-static uint64_t ceil_div(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-/* Elements of a block of the matrix, of which this rank may not know: then none. */
-static uint64_t pair_counts_length(const struct hx_plan *plan, const struct hx_pair_counts *pair_counts, const size_t *heard, uint64_t x)
-{
-    uint64_t from = x / (uint64_t)plan->p, to = x % (uint64_t)plan->p;
-    int64_t place;
-
-    if (from == (uint64_t)plan->rank)
-        return pair_counts->sent[to];
-    if (to == (uint64_t)plan->rank)
-        return pair_counts->received[from];
-    place = heard ? hx_layout_work_place(plan, x) : -1;
-    return place < 0 ? 0 : heard[place];
-}
-
-static struct hx_extent plan_block(const struct hx_plan *plan, uint64_t count, const uint64_t *starts,
-                                   const struct hx_pair_counts *pair_counts, const size_t *heard, uint64_t x)
-{
-    if (plan->partition != HX_PARTITION_PER_RANK)
-        return cut((struct hx_extent){0, count}, x, plan->nblocks);
-    if (starts)
-        return (struct hx_extent){starts[x], starts[x + 1] - starts[x]};
-    return (struct hx_extent){x * count, pair_counts ? pair_counts_length(plan, pair_counts, heard, x) : count};
-}
-
 static struct hx_extent block_of(const struct hx_layout *layout, uint64_t x)
 {
-    struct hx_extent e = plan_block(layout->plan, layout->count, layout->starts, layout->pair_counts, layout->heard, x);
+    struct hx_extent e = hx_layout_extent(layout->plan, &layout->sizes, x);
     enum hx_share share = layout->stage->share;
 
-    if ((share == HX_SHARE_SHORT && e.length > layout->limit) || (share == HX_SHARE_LONG && e.length <= layout->limit))
+    if ((share == HX_SHARE_SHORT && e.length > layout->sizes.limit) || (share == HX_SHARE_LONG && e.length <= layout->sizes.limit))
         e.length = 0;
     return e;
-}
-
-struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x)
-{
-    return plan_block(plan, sizes->count, sizes->starts, sizes->pair_counts, sizes->heard, x);
-}
-
-/* Which of IN and OUT the places are of: it has all blocks, if this rank has them. */
-static enum hx_space placed_space(const struct hx_plan *plan)
-{
-    return plan->coll == HX_COLL_SCATTER ? HX_IN : HX_OUT;
-}
-
-uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i)
-{
-    if (sizes->pair_counts)
-        return sizes->pair_counts->sent_at[i];
-    if (sizes->places && placed_space(plan) == HX_IN)
-        return sizes->places[plan->in_block + i];
-    return hx_layout_extent(plan, sizes, plan->in_block + i).start - hx_layout_extent(plan, sizes, plan->in_block).start;
-}
-
-uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i)
-{
-    if (sizes->pair_counts)
-        return sizes->pair_counts->received_at[i];
-    if (sizes->places && placed_space(plan) == HX_OUT)
-        return sizes->places[plan->out_block + i];
-    if (plan->out_stride > 1)
-        return i * sizes->count;
-    return hx_layout_extent(plan, sizes, plan->out_block + i).start - hx_layout_extent(plan, sizes, plan->out_block).start;
-}
-
-uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *sizes)
-{
-    struct hx_extent last = hx_layout_extent(plan, sizes, plan->nblocks - 1);
-    return sizes->pair_counts ? plan->nblocks * sizes->count : last.start + last.length;
-}
-
-int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes)
-{
-    for (uint64_t x = 0; sizes->starts && x < plan->nblocks; x++)
-        if (hx_layout_extent(plan, sizes, x).length == 0)
-            return 0;
-    return plan->awaits_all;
 }
 
 /* All plan blocks are of one length. */
 static int blocks_are_alike(const struct hx_layout *layout)
 {
-    return layout->plan->partition == HX_PARTITION_PER_RANK && !layout->starts && !layout->pair_counts;
-}
-
-static uint64_t plan_block_max(const struct hx_plan *plan, uint64_t count)
-{
-    return plan->partition == HX_PARTITION_PER_RANK ? count : ceil_div(count, plan->nblocks);
-}
-
-/* In WORK, where with pair counts only short ones stand. */
-static uint64_t work_block_max(const struct hx_plan *plan, const struct hx_sizes *sizes)
-{
-    return hx_coll_has_pair_counts(plan->coll) ? sizes->limit : plan_block_max(plan, sizes->count);
+    return layout->plan->partition == HX_PARTITION_PER_RANK && !layout->sizes.starts && !layout->sizes.pair_counts;
 }
 
 uint64_t hx_layout_items(const struct hx_stage *stage, uint32_t block)
@@ -146,14 +53,14 @@ uint32_t hx_layout_block(const struct hx_stage *stage, uint32_t first, uint32_t 
 /* The longest that n plan blocks one after the other can be in one slice. */
 static uint64_t piece_max(const struct hx_layout *layout, uint64_t n)
 {
-    return ceil_div(n * ceil_div(layout->room, layout->coarse), layout->per_coarse);
+    return hx_ceil_div(n * hx_ceil_div(layout->room, layout->coarse), layout->per_coarse);
 }
 
 /* Room for the rounding of a block that starts on a line: to the next line, and with several slices of one element. */
 static size_t line_rounding(const struct hx_layout *layout)
 {
-    size_t aligned = layout->elem_bytes & -layout->elem_bytes;
-    return align_up(layout->elem_bytes + HX_ROW_ALIGN - (aligned < HX_ROW_ALIGN ? aligned : HX_ROW_ALIGN));
+    size_t aligned = layout->sizes.elem_bytes & -layout->sizes.elem_bytes;
+    return align_up(layout->sizes.elem_bytes + HX_ROW_ALIGN - (aligned < HX_ROW_ALIGN ? aligned : HX_ROW_ALIGN));
 }
 
 /* Where LIST block b starts in SLOT: after all the items before it in its row, and room for each block's rounding. column may be one more
@@ -165,8 +72,8 @@ static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t 
     uint64_t elements = piece_max(layout, items);
 
     if (!layout->slot_lines)
-        return (elements + (layout->nslices > 1 ? blocks : 0)) * layout->elem_bytes;
-    return align_up(elements * layout->elem_bytes) + blocks * line_rounding(layout);
+        return (elements + (layout->nslices > 1 ? blocks : 0)) * layout->sizes.elem_bytes;
+    return align_up(elements * layout->sizes.elem_bytes) + blocks * line_rounding(layout);
 }
 
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
@@ -174,96 +81,43 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
 {
     uint32_t longest = 1, row = hx_longest_row(stage);
 
-    *layout = (struct hx_layout){.plan = plan, .stage = stage, .count = sizes->count, .elem_bytes = sizes->elem_bytes,
-                                 .columns = hx_stage_columns(stage), .starts = sizes->starts, .places = sizes->places,
-                                 .pair_counts = sizes->pair_counts, .heard = sizes->heard, .limit = sizes->limit};
+    *layout = (struct hx_layout){.plan = plan, .stage = stage, .sizes = *sizes, .columns = hx_stage_columns(stage)};
     layout->nslices = stage->coarse ? sizes->coarse_slices : sizes->fine_slices;
     layout->coarse = sizes->coarse_slices;
-    layout->room = stage->share == HX_SHARE_SHORT ? sizes->limit : plan_block_max(plan, sizes->count);
+    layout->room = stage->share == HX_SHARE_SHORT ? sizes->limit : hx_plan_block_max(plan, sizes->count);
     if (stage->share == HX_SHARE_COUNTS) { /* the same matrix of other blocks */
-        layout->count = layout->room = sizeof(size_t);
-        layout->elem_bytes = 1;
-        layout->pair_counts = NULL;
+        layout->sizes.count = layout->room = sizeof(size_t);
+        layout->sizes.elem_bytes = 1;
+        layout->sizes.pair_counts = NULL;
         layout->nslices = layout->coarse = 1;
     }
     layout->per_coarse = layout->nslices / layout->coarse;
     if (stage->split) {
-        size_t part_bytes = ceil_div(piece_max(layout, 1), stage->nblocks) * layout->elem_bytes;
+        size_t part_bytes = hx_ceil_div(piece_max(layout, 1), stage->nblocks) * layout->sizes.elem_bytes;
         layout->row_bytes = align_up(part_bytes);
         layout->slot_lines = part_bytes >= SLOT_LINES_WORTH * HX_ROW_ALIGN;
         layout->slot_stride = layout->slot_lines ? layout->row_bytes : part_bytes;
         if (sizes->for_smaller)
-            layout->slot_stride = align_up(part_bytes + layout->elem_bytes) + HX_ROW_ALIGN;
+            layout->slot_stride = align_up(part_bytes + layout->sizes.elem_bytes) + HX_ROW_ALIGN;
         layout->slot_bytes = stage->uses_slot ? align_up(stage->nblocks * layout->slot_stride) : 0;
     } else {
         for (uint32_t b = 0; stage->list_start && b < layout->columns; b++) {
             uint32_t length = stage->list_start[b + 1] - stage->list_start[b];
             longest = length > longest ? length : longest;
         }
-        layout->row_bytes = align_up(piece_max(layout, (uint64_t)longest * hx_row_length(stage, row)) * layout->elem_bytes);
+        layout->row_bytes = align_up(piece_max(layout, (uint64_t)longest * hx_row_length(stage, row)) * layout->sizes.elem_bytes);
         layout->slot_lines =
             sizes->for_smaller ||
             piece_max(layout, (uint64_t)hx_list_start(stage, layout->columns) * hx_row_length(stage, row)) *
-                layout->elem_bytes >=
+                layout->sizes.elem_bytes >=
             layout->columns * (uint64_t)(SLOT_LINES_WORTH * HX_ROW_ALIGN);
         if (stage->share == HX_SHARE_COUNTS || stage->share == HX_SHARE_SHORT)
             layout->slot_lines = 0; /* written once a call: so a smaller node's slots are no longer than the fullest's */
-        if (layout->nslices == 1 && layout->room * layout->elem_bytes % HX_ROW_ALIGN == 0)
+        if (layout->nslices == 1 && layout->room * layout->sizes.elem_bytes % HX_ROW_ALIGN == 0)
             layout->slot_lines = 0; /* they do anyway, and without gaps a range is one span */
         layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, row, layout->columns)) : 0;
     }
     layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
-}
-
-/* ---- spaces that hold whole plan blocks */
-
-static uint64_t places_end(const struct hx_plan *plan, const struct hx_sizes *sizes)
-{
-    uint64_t end = 0;
-
-    for (uint64_t x = 0; x < plan->nblocks; x++) {
-        uint64_t length = hx_layout_extent(plan, sizes, x).length;
-        end = length && sizes->places[x] + length > end ? sizes->places[x] + length : end;
-    }
-    return end;
-}
-
-/* Beyond the last that this rank sends from IN, or receives in OUT. */
-static uint64_t pair_counts_end(const struct hx_plan *plan, const struct hx_pair_counts *pair_counts, enum hx_space space)
-{
-    const size_t *lengths = space == HX_IN ? pair_counts->sent : pair_counts->received;
-    const size_t *at = space == HX_IN ? pair_counts->sent_at : pair_counts->received_at;
-    uint64_t end = 0;
-
-    for (int r = 0; r < plan->p; r++)
-        end = lengths[r] && at[r] + lengths[r] > end ? at[r] + lengths[r] : end;
-    return end;
-}
-
-size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *sizes, enum hx_space space)
-{
-    uint64_t first = space == HX_IN ? plan->in_block : plan->out_block;
-    uint32_t n = space == HX_IN ? plan->in_nblocks : plan->out_nblocks;
-
-    if (space == HX_COUNTS)
-        return (size_t)plan->p * sizeof(size_t);
-    if (space == HX_HEARD)
-        return hx_layout_work_blocks(plan) * sizeof(size_t);
-    if (space == HX_WORK && !sizes->starts)
-        return hx_layout_work_blocks(plan) * work_block_max(plan, sizes) * sizes->elem_bytes;
-    if (space == HX_WORK) {
-        const struct hx_area *work = &plan->work[0];
-        first = work->ncolumns ? work->columns[0] : 0;
-        n = work->ncolumns ? work->columns[work->ncolumns - 1] + 1 - (uint32_t)first : 0;
-    }
-    if (n == 0)
-        return 0;
-    if (sizes->pair_counts)
-        return pair_counts_end(plan, sizes->pair_counts, space) * sizes->elem_bytes;
-    if (sizes->places && space == placed_space(plan))
-        return places_end(plan, sizes) * sizes->elem_bytes;
-    struct hx_extent low = hx_layout_extent(plan, sizes, first), high = hx_layout_extent(plan, sizes, first + n - 1);
-    return (high.start + high.length - low.start) * sizes->elem_bytes;
 }
 
 /* Element position of extent e of plan block x in a space that holds whole plan blocks. */
@@ -271,21 +125,21 @@ static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64
 {
     const struct hx_plan *plan = layout->plan;
 
-    if (layout->pair_counts && space == HX_IN && layout->pair_counts->sent_at)
-        return layout->pair_counts->sent_at[x % (uint64_t)plan->p] + e.start - block_of(layout, x).start;
-    if (layout->pair_counts && space == HX_OUT)
-        return layout->pair_counts->received_at[x / (uint64_t)plan->p] + e.start - block_of(layout, x).start;
-    if (layout->places && space == placed_space(plan))
-        return layout->places[x] + e.start - block_of(layout, x).start;
+    if (layout->sizes.pair_counts && space == HX_IN && layout->sizes.pair_counts->sent_at)
+        return layout->sizes.pair_counts->sent_at[x % (uint64_t)plan->p] + e.start - block_of(layout, x).start;
+    if (layout->sizes.pair_counts && space == HX_OUT)
+        return layout->sizes.pair_counts->received_at[x / (uint64_t)plan->p] + e.start - block_of(layout, x).start;
+    if (layout->sizes.places && space == hx_placed_space(plan))
+        return layout->sizes.places[x] + e.start - block_of(layout, x).start;
     if (space == HX_IN || space == HX_COUNTS)
         return e.start - (plan->in_block ? block_of(layout, plan->in_block).start : 0);
     if (space == HX_OUT && plan->out_stride == 1)
         return e.start - (plan->out_block ? block_of(layout, plan->out_block).start : 0);
-    if (space == HX_WORK && layout->starts)
+    if (space == HX_WORK && layout->sizes.starts)
         return e.start - block_of(layout, plan->work[0].columns[0]).start;
     e.start -= block_of(layout, x).start;
     if (space == HX_OUT)
-        return (x - plan->out_block) / plan->out_stride * layout->count + e.start;
+        return (x - plan->out_block) / plan->out_stride * layout->sizes.count + e.start;
     return (uint64_t)hx_layout_work_place(plan, x) * layout->room + e.start;
 }
 
@@ -311,7 +165,7 @@ static void span_add(struct span_list *list, size_t offset, size_t bytes)
 /* The coarse piece of plan block x that slice belongs to. */
 static struct hx_extent coarse_piece(const struct hx_layout *layout, uint64_t x, uint64_t slice)
 {
-    return cut(block_of(layout, x), slice / layout->per_coarse, layout->coarse);
+    return hx_cut(block_of(layout, x), slice / layout->per_coarse, layout->coarse);
 }
 
 /* Elements [start, start + length) of the items of LIST block b, one after the other, that slice covers. */
@@ -324,23 +178,23 @@ static struct hx_extent list_piece(const struct hx_layout *layout, struct hx_ite
         whole.length = n * coarse_piece(layout, hx_items_at(layout->plan, layout->stage, items, 0), slice).length;
     for (uint64_t i = 0; i < n && !blocks_are_alike(layout); i++)
         whole.length += coarse_piece(layout, hx_items_at(layout->plan, layout->stage, items, i), slice).length;
-    return cut(whole, slice % layout->per_coarse, layout->per_coarse);
+    return hx_cut(whole, slice % layout->per_coarse, layout->per_coarse);
 }
 
 static struct hx_extent split_piece(const struct hx_layout *layout, uint64_t slice)
 {
     struct hx_extent whole = coarse_piece(layout, hx_list_item(layout->stage, 0), slice);
-    return cut(whole, slice % layout->per_coarse, layout->per_coarse);
+    return hx_cut(whole, slice % layout->per_coarse, layout->per_coarse);
 }
 
 static void split_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice, struct span_list *list)
 {
-    struct hx_extent piece = split_piece(layout, slice), part = cut(piece, b, layout->stage->nblocks);
+    struct hx_extent piece = split_piece(layout, slice), part = hx_cut(piece, b, layout->stage->nblocks);
     /* a block keeps its place in the slot from slice to slice: algorithms reuse slots block by block */
     size_t at = space == HX_SLOT ? b * layout->slot_stride
-                                 : home(layout, space, hx_list_item(layout->stage, 0), part) * layout->elem_bytes;
+                                 : home(layout, space, hx_list_item(layout->stage, 0), part) * layout->sizes.elem_bytes;
 
-    span_add(list, at, part.length * layout->elem_bytes);
+    span_add(list, at, part.length * layout->sizes.elem_bytes);
 }
 
 static void list_spans(const struct hx_layout *layout, enum hx_space space, uint32_t b, uint64_t slice, struct span_list *list)
@@ -348,7 +202,8 @@ static void list_spans(const struct hx_layout *layout, enum hx_space space, uint
     const struct hx_stage *stage = layout->stage;
     struct hx_items items = hx_items_of(stage, layout->columns, b);
     struct hx_extent piece = list_piece(layout, items, slice);
-    uint64_t end = piece.start + piece.length, at = 0, i = 0, size = layout->elem_bytes; /* at: elements of the items before i */
+    uint64_t size = layout->sizes.elem_bytes;
+    uint64_t end = piece.start + piece.length, at = 0, i = 0; /* at: elements of the items before i */
 
     if (space == HX_SLOT) {
         span_add(list, slot_start(layout, stage->nrows ? b / layout->columns : 0, stage->nrows ? b % layout->columns : b),
@@ -374,7 +229,7 @@ static void list_spans(const struct hx_layout *layout, enum hx_space space, uint
 static uint64_t block_elements(const struct hx_layout *layout, uint32_t b, uint64_t slice)
 {
     if (layout->stage->split)
-        return cut(split_piece(layout, slice), b, layout->stage->nblocks).length;
+        return hx_cut(split_piece(layout, slice), b, layout->stage->nblocks).length;
     return list_piece(layout, hx_items_of(layout->stage, layout->columns, b), slice).length;
 }
 
@@ -389,7 +244,7 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
         uint32_t b = hx_layout_block(stage, block, i);
         if (space == HX_SCRATCH)
             span_add(&list, (picks ? picks[i].row : row + i) * layout->row_bytes,
-                     block_elements(layout, b, slice) * layout->elem_bytes);
+                     block_elements(layout, b, slice) * layout->sizes.elem_bytes);
         else if (layout->stage->split)
             split_spans(layout, space, b, slice, &list);
         else
@@ -415,7 +270,7 @@ size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t 
 
     for (uint32_t i = 0; i < nblocks; i++)
         elements += block_elements(layout, hx_layout_block(layout->stage, block, i), slice);
-    return elements * layout->elem_bytes;
+    return elements * layout->sizes.elem_bytes;
 }
 
 struct hx_span hx_layout_slot_span(const struct hx_layout *layout)

@@ -48,14 +48,10 @@ struct hx_extent { /* elements */
 struct hx_layout { /* of one stage in one call */
     const struct hx_plan *plan;
     const struct hx_stage *stage;
-    uint64_t count, nslices;
+    struct hx_sizes sizes; /* of the call; of a stage that moves lengths, in bytes. What it points to lives longer */
+    uint64_t nslices;
     uint64_t room;        /* elements of the longest plan block it moves, and from one to the next in WORK */
-    const size_t *heard;
-    uint64_t limit;
-    const uint64_t *starts, *places; /* as in hx_sizes, which lives longer */
-    const struct hx_pair_counts *pair_counts;
     uint64_t coarse, per_coarse; /* coarse slices, and slices of this stage in each */
-    uint32_t elem_bytes;
     size_t row_bytes;     /* room of one block of one slice */
     size_t slot_bytes;    /* room of all blocks of one slice; 0 if the stage has no slot */
     int slot_lines;       /* blocks in SLOT start on lines of their own */
@@ -71,11 +67,10 @@ struct hx_span { /* bytes of a space; for SLOT and SCRATCH relative to the slice
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
                     const struct hx_sizes *sizes);
 
-/* A plan block in the vector; where number i of IN's or OUT's blocks begins there; and the length of the vector. */
+/* A plan block in the vector; where number i of IN's or OUT's blocks begins there. */
 struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x);
 uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
 uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
-uint64_t hx_layout_vector(const struct hx_plan *plan, const struct hx_sizes *sizes);
 
 /* Does the plan await all ranks, with these sizes? Nobody waits for an empty block, nor does who has one. */
 int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes);
@@ -130,4 +125,31 @@ static inline uint64_t hx_slices_needed(const struct hx_layout *layout, const st
 static inline uint32_t hx_slice_limit(uint64_t slice, uint64_t finished, uint32_t nsteps, uint32_t before)
 {
     return slice > finished && before < nsteps ? before : nsteps;
+}
+
+/* ---- of layout.c and spaces.c */
+
+/* Part i of m, of which each begins at floor(i n / m). */
+static inline struct hx_extent hx_cut(struct hx_extent whole, uint64_t i, uint64_t m)
+{
+    if (m == 1)
+        return whole;
+    uint64_t each = whole.length / m, rest = whole.length % m, before = i * rest; /* i * whole.length may not fit */
+    return (struct hx_extent){whole.start + i * each + before / m, each + (before % m + rest >= m)};
+}
+
+static inline uint64_t hx_ceil_div(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Which of IN and OUT the places are of: it has all blocks, if this rank has them. */
+static inline enum hx_space hx_placed_space(const struct hx_plan *plan)
+{
+    return hx_coll_gives(plan->coll) == HX_HOLDS_ROOT ? HX_IN : HX_OUT;
+}
+
+static inline uint64_t hx_plan_block_max(const struct hx_plan *plan, uint64_t count)
+{
+    return plan->partition == HX_PARTITION_PER_RANK ? count : hx_ceil_div(count, plan->nblocks);
 }

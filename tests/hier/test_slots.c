@@ -20,7 +20,7 @@ static uint32_t draw(uint32_t low, uint32_t high) /* both included */
 static void slice_check(const struct hx_layout *layout, uint64_t slice)
 {
     unsigned char *taken = calloc(layout->slot_bytes + 1, 1);
-    size_t align = layout->elem_bytes & -layout->elem_bytes; /* as an element may want it */
+    size_t align = layout->sizes.elem_bytes & -layout->sizes.elem_bytes; /* as an element may want it */
     struct hx_span spans[8];
 
     for (uint32_t b = 0; b < layout->stage->nblocks; b++) {
