@@ -19,14 +19,11 @@ static void plan_evict(struct hx_planner *planner)
     int oldest = 0;
 
     for (int i = 1; i < planner->nplans; i++)
-        if (planner->plan_used[i] < planner->plan_used[oldest])
+        if (planner->plans[i].used < planner->plans[oldest].used)
             oldest = i;
-    planner->plan_bytes -= hx_plan_bytes(planner->plans[oldest]);
-    hx_plan_release(planner->plans[oldest]);
-    planner->nplans--;
-    planner->plans[oldest] = planner->plans[planner->nplans];
-    planner->plan_candidates[oldest] = planner->plan_candidates[planner->nplans];
-    planner->plan_used[oldest] = planner->plan_used[planner->nplans];
+    planner->plan_bytes -= hx_plan_bytes(planner->plans[oldest].plan);
+    hx_plan_release(planner->plans[oldest].plan);
+    planner->plans[oldest] = planner->plans[--planner->nplans];
 }
 
 static int candidates_equal(const struct hx_candidate *a, const struct hx_candidate *b)
@@ -44,9 +41,9 @@ static hx_status_t plan_get(struct hx_planner *planner, const struct hx_candidat
     struct hx_plan *plan;
 
     for (int i = 0; i < planner->nplans; i++) {
-        if (candidates_equal(&planner->plan_candidates[i], candidate)) {
-            planner->plan_used[i] = ++planner->uses;
-            hx_plan_retain(*out = planner->plans[i]);
+        if (candidates_equal(&planner->plans[i].candidate, candidate)) {
+            planner->plans[i].used = ++planner->uses;
+            hx_plan_retain(*out = planner->plans[i].plan);
             return HX_SUCCESS;
         }
     }
@@ -60,9 +57,7 @@ static hx_status_t plan_get(struct hx_planner *planner, const struct hx_candidat
            (planner->nplans == PLAN_CACHE_COUNT || planner->plan_bytes + hx_plan_bytes(plan) > PLAN_CACHE_BYTES))
         plan_evict(planner);
     planner->built++;
-    planner->plans[planner->nplans] = plan;
-    planner->plan_candidates[planner->nplans] = *candidate;
-    planner->plan_used[planner->nplans++] = ++planner->uses;
+    planner->plans[planner->nplans++] = (struct hx_cached_plan){plan, *candidate, ++planner->uses};
     planner->plan_bytes += hx_plan_bytes(plan);
     hx_plan_retain(*out = plan);
     return HX_SUCCESS;
@@ -154,8 +149,6 @@ void hx_planner_release(struct hx_planner *planner)
     while (planner->nplans)
         plan_evict(planner);
     free(planner->plans);
-    free(planner->plan_candidates);
-    free(planner->plan_used);
 }
 
 static void planner_close(struct hx_planner *planner)
@@ -174,9 +167,7 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
         return hx_fail(HX_ERR_NOMEM, "no memory for the planner");
     status = hx_planner_init(planner, env, shape, rank, job, net);
     planner->plans = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plans));
-    planner->plan_candidates = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plan_candidates));
-    planner->plan_used = calloc(PLAN_CACHE_COUNT, sizeof(*planner->plan_used));
-    if (status == HX_SUCCESS && !(planner->plans && planner->plan_candidates && planner->plan_used))
+    if (status == HX_SUCCESS && !planner->plans)
         status = hx_fail(HX_ERR_NOMEM, "no memory for the planner's cache");
     if (status != HX_SUCCESS) {
         planner_close(planner);

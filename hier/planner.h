@@ -37,6 +37,12 @@ struct hx_forced { /* what the settings say, or of that what holds for one size:
     const char *plan, *intra, *inter;
 };
 
+struct hx_cached_plan {
+    struct hx_plan *plan;
+    struct hx_candidate candidate;
+    uint64_t used; /* number of its last use */
+};
+
 struct hx_planner {
     const struct hx_shape *shape;
     int rank;
@@ -51,10 +57,9 @@ struct hx_planner {
     int table_n;
     uint64_t fallbacks; /* choices of another plan than the levels, the settings or the table would have */
     uint64_t chosen, by_table, built; /* choices of a plan; of these by the table; plans that were not in the cache */
-    struct hx_plan **plans; /* cache */
-    struct hx_candidate *plan_candidates;
-    uint64_t *plan_used, uses;
+    struct hx_cached_plan *plans; /* NULL: it keeps none */
     int nplans;
+    uint64_t uses;
     size_t plan_bytes; /* of all plans in the cache */
 };
 

@@ -20,48 +20,29 @@
 #include "hier/compose/composer.h"
 #include "inter/algorithms/algorithms.h"
 #include "intra/algorithms/algorithms.h"
-#include "hier/compose/lists.h"
-#include "runtime/base/error.h"
 
-/* The rows of an all-to-all's stage: these lists. */
-static void rows_give(struct composer *c, struct hx_lists *l, struct hx_stage *stage)
-{
-    if (!hx_composer_lists_are_good(c, l, stage))
-        return;
-    stage->nrows = l->n;
-    stage->nblocks = l->n * (uint32_t)stage->n;
-    stage->row_start = l->start;
-    stage->rows = l->items;
-}
-
-void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes)
+void hx_composer_rows(struct composer *c, struct hx_stage *stage, enum hx_row_of of)
 {
     struct hx_lists l;
 
     if (!hx_coll_has_pairs(c->plan->coll) || c->status != HX_SUCCESS)
         return;
     hx_lists_open(&l, stage->n);
-    for (int i = 0; i < stage->n && !l.failed; i++) {
-        for (int local = 0; of_nodes && local < hx_shape_node_size(c->shape, i); local++)
+    for (int i = 0; i < (of == HX_ROW_OF_ALL ? 1 : stage->n); i++) {
+        for (int rank = 0; of == HX_ROW_OF_ALL && rank < c->shape->nranks; rank++)
+            hx_lists_item(&l, rank);
+        for (int local = 0; of == HX_ROW_OF_NODE && local < hx_shape_node_size(c->shape, i); local++)
             hx_lists_item(&l, hx_shape_member(c->shape, i, local));
-        if (!of_nodes)
+        if (of == HX_ROW_OF_MEMBER)
             hx_lists_item(&l, stage->members[i]);
         hx_lists_block_end(&l);
     }
-    rows_give(c, &l, stage);
-}
-
-void hx_composer_rows_all(struct composer *c, struct hx_stage *stage)
-{
-    struct hx_lists l;
-
-    if (!hx_coll_has_pairs(c->plan->coll) || c->status != HX_SUCCESS)
+    if (!hx_composer_lists_are_good(c, &l, stage))
         return;
-    hx_lists_open(&l, 1);
-    for (int rank = 0; rank < c->shape->nranks; rank++)
-        hx_lists_item(&l, rank);
-    hx_lists_block_end(&l);
-    rows_give(c, &l, stage);
+    stage->nrows = l.n;
+    stage->nblocks = l.n * (uint32_t)stage->n;
+    stage->row_start = l.start;
+    stage->rows = l.items;
 }
 
 /* The ranks of my node, or all others. */
@@ -91,9 +72,7 @@ static void pairs_work_give(struct composer *c, int hands_out)
     list_sources(c, &l, 0);
     received->nrows = hx_composer_numbers(c, &l, &received->rows);
     hx_lists_open(&l, 1);
-    for (int lane = 0; lane < c->candidate->lanes; lane++)
-        if (hx_composer_carrier(c, lane, c->node) == c->local)
-            hx_composer_covered(c, &l, lane, c->node);
+    hx_composer_handed(c, &l);
     received->ncolumns = hx_composer_numbers(c, &l, &received->columns);
 }
 
@@ -122,16 +101,13 @@ static void counts_exchange(struct hx_builder *b)
 /* Long blocks, among all ranks. */
 static void direct_stage(struct composer *c, int level)
 {
-    int n = c->shape->nranks, *members = malloc((size_t)n * sizeof(int));
+    int n = c->shape->nranks;
     struct hx_stage *stage;
 
-    for (int rank = 0; members && rank < n; rank++)
-        members[rank] = rank;
-    if (!members && c->status == HX_SUCCESS)
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for %d members", n);
+    for (int rank = 0; rank < n; rank++)
+        c->members[rank] = rank;
     c->share = HX_SHARE_LONG;
-    stage = hx_composer_stage(c, level, HX_SCOPE_FLAT, members, n, c->rank, HX_IN, HX_OUT);
-    free(members);
+    stage = hx_composer_stage(c, level, HX_SCOPE_FLAT, c->members, n, c->rank, HX_IN, HX_OUT);
     if (!stage)
         return;
     stage->coarse = 1;

@@ -10,6 +10,12 @@
 
 /* ---- the composer ------------------------------------------------------------------------------------------------- */
 
+void hx_composer_lacks(struct composer *c, const char *what)
+{
+    if (c->status == HX_SUCCESS)
+        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the %s of a plan", what);
+}
+
 static int covers_from(const struct composer *c, int lane, int node)
 {
     return hx_lane_carrier(lane, c->candidate->lanes, hx_shape_node_size(c->shape, node));
@@ -62,12 +68,18 @@ void hx_composer_carried(struct composer *c, struct hx_lists *l, int local)
     }
 }
 
+void hx_composer_handed(struct composer *c, struct hx_lists *l)
+{
+    for (int lane = 0; lane < c->candidate->lanes; lane++)
+        if (hx_composer_carrier(c, lane, c->node) == c->local)
+            hx_composer_covered(c, l, lane, c->node);
+}
+
 int hx_composer_lists_are_good(struct composer *c, struct hx_lists *l, const struct hx_stage *stage)
 {
     if (!l->failed && stage)
         return 1;
-    if (c->status == HX_SUCCESS)
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
+    hx_composer_lacks(c, "blocks");
     free(l->start);
     free(l->items);
     return 0;
@@ -136,7 +148,7 @@ void hx_composer_intra(struct composer *c, int level, const char *name, void (*b
 {
     struct hx_stage *stage = node_stage(c, level, in, out, hx_composer_carried);
 
-    hx_composer_rows(c, stage, 0);
+    hx_composer_rows(c, stage, HX_ROW_OF_MEMBER);
     hx_composer_build(c, stage, name, build);
 }
 
@@ -177,9 +189,9 @@ void hx_composer_holders(struct composer *c, int level, const char *name, void (
     for (int lane = 0; holder && lane < c->candidate->lanes; lane++)
         for (int local = covers_from(c, lane, c->node); local < covers_from(c, lane + 1, c->node); local++)
             holder[local] = covers_from(c, lane, c->node);
-    if (!holder && c->status == HX_SUCCESS)
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the holders of %d blocks", c->n);
-    hx_composer_rows_all(c, stage);
+    if (!holder)
+        hx_composer_lacks(c, "holders");
+    hx_composer_rows(c, stage, HX_ROW_OF_ALL);
     if (c->status == HX_SUCCESS) {
         stage->holder = holder;
         if (c->candidate->lanes < c->n) /* else everybody holds its own block, and nobody has a slot */
@@ -208,15 +220,13 @@ static int lane_member(const struct composer *c, int node)
 /* The stage of one lane between nodes: its members are the lane's carriers on them. */
 static void lane_stage(struct composer *c, int level, int lane, enum hx_space in, enum hx_space out)
 {
-    int nodes = c->shape->nnodes, *members = malloc((size_t)nodes * sizeof(int));
-    struct hx_stage *stage = NULL;
+    int nodes = c->shape->nnodes;
+    struct hx_stage *stage;
     struct hx_lists l;
 
-    for (int i = 0; members && i < nodes; i++)
-        members[i] = hx_shape_member(c->shape, lane_node(c, i), hx_composer_carrier(c, lane, lane_node(c, i)));
-    if (members)
-        stage = hx_composer_stage(c, level, HX_SCOPE_INTER, members, nodes, lane_member(c, c->node), in, out);
-    free(members);
+    for (int i = 0; i < nodes; i++)
+        c->members[i] = hx_shape_member(c->shape, lane_node(c, i), hx_composer_carrier(c, lane, lane_node(c, i)));
+    stage = hx_composer_stage(c, level, HX_SCOPE_INTER, c->members, nodes, lane_member(c, c->node), in, out);
     hx_lists_open(&l, nodes);
     for (int i = 0; i < nodes && !l.failed; i++) {
         if (!hx_coll_has_blocks(c->plan->coll))
@@ -230,7 +240,7 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
         stage->coarse = 1;
         stage->root = hx_coll_is_rooted(c->plan->coll) ? lane_member(c, hx_composer_root_node(c)) : 0;
     }
-    hx_composer_rows(c, stage, 1);
+    hx_composer_rows(c, stage, HX_ROW_OF_NODE);
     hx_composer_build(c, stage, c->candidate->inter->name, c->candidate->inter->build);
 }
 
@@ -241,31 +251,29 @@ void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_
             lane_stage(c, level, lane, in, out);
 }
 
-/* What IN and OUT of this rank hold: all blocks, its own, or none. */
+/* How many blocks one of this rank's buffers holds. */
+static uint32_t held(const struct composer *c, enum hx_holds holds, uint32_t all)
+{
+    if (holds == HX_HOLDS_NOTHING || (holds == HX_HOLDS_ROOT && c->rank != c->candidate->root))
+        return 0;
+    return holds == HX_HOLDS_OWN ? 1 : all;
+}
+
 static void buffers_lay_out(struct composer *c)
 {
     struct hx_plan *plan = c->plan;
-    uint32_t lanes = (uint32_t)c->candidate->lanes, all = lanes ? lanes : (uint32_t)hx_candidate_channels(c->candidate), of_root;
-    int levels = !lanes && c->candidate->flat->needs & HX_NEEDS_LEVELS;
-    int in_own = plan->coll == HX_COLL_ALLGATHER || plan->coll == HX_COLL_GATHER;
-    int out_own = plan->coll == HX_COLL_REDUCE_SCATTER || plan->coll == HX_COLL_SCATTER;
+    uint32_t lanes = (uint32_t)c->candidate->lanes, all = lanes ? lanes : (uint32_t)hx_candidate_channels(c->candidate);
+    int pairs = hx_coll_has_pairs(plan->coll);
 
     plan->partition = hx_coll_has_blocks(plan->coll) ? HX_PARTITION_PER_RANK : HX_PARTITION_EVEN;
-    if (hx_coll_has_blocks(plan->coll) || levels)
+    if (hx_coll_has_blocks(plan->coll) || (!lanes && c->candidate->flat->needs & HX_NEEDS_LEVELS))
         all = (uint32_t)c->shape->nranks;
-    of_root = c->rank == c->candidate->root ? all : 0;
-    plan->nblocks = all;
+    plan->nblocks = pairs ? (uint64_t)all * all : all;
     plan->in_block = hx_coll_in_block(plan->coll, c->shape->nranks, c->rank);
-    plan->in_nblocks = in_own ? 1 : plan->coll == HX_COLL_BCAST || plan->coll == HX_COLL_SCATTER ? of_root : all;
-    plan->out_block = out_own ? (uint32_t)c->rank : 0;
-    plan->out_nblocks = out_own ? 1 : plan->coll == HX_COLL_REDUCE || plan->coll == HX_COLL_GATHER ? of_root : all;
-    if (plan->coll == HX_COLL_BARRIER || (plan->coll == HX_COLL_EXSCAN && c->rank == 0))
-        plan->out_nblocks = 0;
-    if (hx_coll_has_pairs(plan->coll)) {
-        plan->nblocks = (uint64_t)all * all;
-        plan->out_block = (uint64_t)c->rank;
-        plan->out_stride = all;
-    }
+    plan->in_nblocks = held(c, hx_coll_gives(plan->coll), all);
+    plan->out_block = pairs || hx_coll_gets(plan->coll) == HX_HOLDS_OWN ? (uint64_t)c->rank : 0;
+    plan->out_nblocks = hx_coll_is_exclusive(plan->coll) && c->rank == 0 ? 0 : held(c, hx_coll_gets(plan->coll), all);
+    plan->out_stride = pairs ? all : 1;
 }
 
 /* ---- the collectives ---------------------------------------------------------------------------------------------- */
@@ -288,8 +296,8 @@ static int by_number(const void *a, const void *b)
 uint32_t hx_composer_numbers(struct composer *c, struct hx_lists *l, uint32_t **numbers)
 {
     free(l->start);
-    if (l->failed && c->status == HX_SUCCESS)
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
+    if (l->failed)
+        hx_composer_lacks(c, "blocks");
     if (l->nitems)
         qsort(l->items, l->nitems, sizeof(*l->items), by_number);
     *numbers = l->items;
@@ -305,14 +313,14 @@ void hx_composer_work_take(struct composer *c, struct hx_lists *l)
 /* WORK holds all blocks of my lanes, and what I have charge of on the way to them. */
 void hx_composer_work(struct composer *c)
 {
+    const struct hx_algorithm *part = c->candidate->lanes ? c->candidate->first : c->candidate->flat;
     struct hx_lists l;
 
     hx_lists_open(&l, 1);
-    if (c->candidate->first && c->candidate->first->needs & HX_NEEDS_LEVELS)
+    if (part && part->needs & HX_NEEDS_LEVELS)
         hx_composer_levels_held(c, &l);
     else
         hx_composer_carried(c, &l, c->local);
-    hx_lists_block_end(&l);
     hx_composer_work_take(c, &l);
 }
 
@@ -394,12 +402,13 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
     c.plan->nlanes = candidate->lanes;
     c.plan->root = candidate->root;
     buffers_lay_out(&c);
-    if (candidate->lanes == 0 && candidate->flat->needs & HX_NEEDS_LEVELS)
-        hx_compose_levels(&c);
-    else if (candidate->lanes == 0)
-        hx_compose_flat(&c);
+    if (!(c.members = malloc((size_t)shape->nranks * sizeof(int))))
+        hx_composer_lacks(&c, "members");
     else
-        composers[candidate->coll](&c);
+        (candidate->lanes                             ? composers[candidate->coll]
+         : candidate->flat->needs & HX_NEEDS_LEVELS ? hx_compose_levels
+                                                      : hx_compose_flat)(&c);
+    free(c.members);
     /* what has no root depends on every rank, unless it is a scan; engine.h says what rests on it, the checker proves it */
     c.plan->awaits_all = hx_coll_awaits_all(candidate->coll);
     if (c.status == HX_SUCCESS)

@@ -10,11 +10,14 @@ struct composer {
     const struct hx_candidate *candidate;
     struct hx_plan *plan;
     int rank, node, local, n; /* me, my node and its size */
+    int *members;             /* [nranks] room for those of the next stage */
     enum hx_share share;      /* of the stages to come */
     int shift;                /* their levels come so much later: parts before them were several stages */
     hx_status_t status;
 };
 
+/* There is no memory for that. */
+void hx_composer_lacks(struct composer *c, const char *what);
 /* Append a stage; NULL after an error. */
 struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope scope, const int *members, int n, int me,
                                    enum hx_space in, enum hx_space out);
@@ -65,6 +68,8 @@ void hx_composer_carried(struct composer *c, struct hx_lists *l, int local);
 void hx_composer_rank(struct composer *c, struct hx_lists *l, int local);
 /* The ranks of a node that lane covers, as plan blocks. */
 void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node);
+/* Those of my node that my lanes cover. */
+void hx_composer_handed(struct composer *c, struct hx_lists *l);
 /* WORK holds all blocks of my lanes. */
 void hx_composer_work(struct composer *c);
 /* It holds the blocks of a list, which is taken. */
@@ -78,8 +83,8 @@ void hx_composer_lists_give(struct composer *c, struct hx_lists *l, struct hx_st
 
 /* hier/compose/alltoall.c. The rows of its stages; nothing for other collectives. Each member's rank, or all ranks of
  * its node; or one row, of all ranks. */
-void hx_composer_rows(struct composer *c, struct hx_stage *stage, int of_nodes);
-void hx_composer_rows_all(struct composer *c, struct hx_stage *stage);
+enum hx_row_of { HX_ROW_OF_MEMBER, HX_ROW_OF_NODE, HX_ROW_OF_ALL };
+void hx_composer_rows(struct composer *c, struct hx_stage *stage, enum hx_row_of of);
 
 /* The stages of each collective. */
 #define HX_COLL(ID, name, gives, gets, traits) void hx_compose_##name(struct composer *c);

@@ -13,9 +13,8 @@
  * Of an all-reduce each channel has an equal part of the vector; of an all-gather or reduce-scatter the blocks of the ranks
  * that lane k would cover.
  */
+#include "hier/compose/algorithm_list.h"
 #include "hier/compose/composer.h"
-#include "runtime/base/error.h"
-#include <stdlib.h>
 
 /* Where a channel's part of a node begins: the first of its local ranks. */
 static int begins(const struct composer *c, int channel, int node)
@@ -24,26 +23,26 @@ static int begins(const struct composer *c, int channel, int node)
 }
 
 /* The ranks, as a channel's stage has them. */
-static void members_order(const struct composer *c, int channel, int *members)
+static void members_order(struct composer *c, int channel)
 {
     const struct hx_shape *shape = c->shape;
     int in_order = hx_coll_is_scan(c->plan->coll) || c->candidate->ordered;
 
     for (int i = 0; in_order && i < shape->nranks; i++)
-        members[i] = i;
+        c->members[i] = i;
     for (int i = 0, at = 0; !in_order && i < shape->nnodes; i++) {
         int node = c->candidate->flat->needs & HX_PASSES_RING ? hx_shape_ring_node(shape, i) : i;
         int n = hx_shape_node_size(shape, node);
         for (int k = 0; k < n; k++)
-            members[at++] = hx_shape_member(shape, node, (begins(c, channel, node) + k) % n);
+            c->members[at++] = hx_shape_member(shape, node, (begins(c, channel, node) + k) % n);
     }
 }
 
-static int place(const int *members, int rank)
+static int place(const struct composer *c, int rank)
 {
     int i = 0;
 
-    while (members[i] != rank)
+    while (c->members[i] != rank)
         i++;
     return i;
 }
@@ -55,7 +54,7 @@ static int is_covered(const struct composer *c, int channel, int rank)
 }
 
 /* Block j is member j's, if it is this channel's; or, to be cut by the algorithm, the channel's block. */
-static void blocks_give(struct composer *c, int channel, const int *members, struct hx_stage *stage)
+static void blocks_give(struct composer *c, int channel, struct hx_stage *stage)
 {
     int has_blocks = hx_coll_has_blocks(c->plan->coll);
     struct hx_lists l;
@@ -66,39 +65,33 @@ static void blocks_give(struct composer *c, int channel, const int *members, str
     for (int i = 0; i < c->shape->nranks && !l.failed; i++) {
         if (!has_blocks)
             hx_lists_item(&l, channel);
-        else if (is_covered(c, channel, members[i]))
-            hx_lists_item(&l, members[i]);
+        else if (is_covered(c, channel, c->members[i]))
+            hx_lists_item(&l, c->members[i]);
         hx_lists_block_end(&l);
     }
     hx_composer_lists_give(c, &l, stage);
     if (has_blocks)
-        hx_composer_rows(c, stage, 0);
+        hx_composer_rows(c, stage, HX_ROW_OF_MEMBER);
 }
 
-static void channel_stage(struct composer *c, int channel, int *members)
+static void channel_stage(struct composer *c, int channel)
 {
-    const struct hx_shape *shape = c->shape;
-    enum hx_scope scope = shape->nnodes == 1 ? HX_SCOPE_INTRA : shape->max_local == 1 ? HX_SCOPE_INTER : HX_SCOPE_FLAT;
+    enum hx_scope scope = (enum hx_scope)hx_flat_scope(c->shape);
     struct hx_stage *stage;
 
-    members_order(c, channel, members);
-    stage = hx_composer_stage(c, 0, scope, members, shape->nranks, place(members, c->rank),
+    members_order(c, channel);
+    stage = hx_composer_stage(c, 0, scope, c->members, c->shape->nranks, place(c, c->rank),
                               c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
-    blocks_give(c, channel, members, stage);
+    blocks_give(c, channel, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = scope != HX_SCOPE_INTRA;
-        stage->root = place(members, c->candidate->root);
+        stage->root = place(c, c->candidate->root);
     }
     hx_composer_build(c, stage, c->candidate->flat->name, c->candidate->flat->build);
 }
 
 void hx_compose_flat(struct composer *c)
 {
-    int *members = malloc((size_t)c->shape->nranks * sizeof(int));
-
-    if (!members)
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for %d members", c->shape->nranks);
-    for (int channel = 0; members && channel < hx_candidate_channels(c->candidate); channel++)
-        channel_stage(c, channel, members);
-    free(members);
+    for (int channel = 0; channel < hx_candidate_channels(c->candidate); channel++)
+        channel_stage(c, channel);
 }

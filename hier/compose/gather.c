@@ -17,10 +17,7 @@ static void passed_work_give(struct composer *c, int at_root, int few_lanes)
         return;
     }
     hx_lists_open(&l, 1);
-    for (int lane = 0; lane < c->candidate->lanes; lane++)
-        if (hx_composer_carrier(c, lane, c->node) == c->local)
-            hx_composer_covered(c, &l, lane, c->node);
-    hx_lists_block_end(&l);
+    hx_composer_handed(c, &l);
     hx_composer_work_take(c, &l);
 }
 

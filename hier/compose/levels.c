@@ -22,7 +22,6 @@
 #include "hier/compose/composer.h"
 #include "intra/algorithms/algorithms.h"
 #include "intra/algorithms/domains.h"
-#include "runtime/base/error.h"
 #include <stdlib.h>
 
 struct level_map {
@@ -91,8 +90,7 @@ static int map_open(struct composer *c, struct level_map *map)
 
     *map = (struct level_map){.n = c->n, .levels = c->shape->nlevels, .order = malloc(n * (1 + 3 * rows) * sizeof(int))};
     if (!map->order) {
-        if (c->status == HX_SUCCESS)
-            c->status = hx_fail(HX_ERR_NOMEM, "no memory for the domains of %d ranks", c->n);
+        hx_composer_lacks(c, "domains");
         return -1;
     }
     map->start = map->order + n;
@@ -132,8 +130,8 @@ static int *starts_new(struct composer *c, int n)
 {
     int *starts = c->status == HX_SUCCESS ? calloc((size_t)n + 1, sizeof(int)) : NULL;
 
-    if (c->status == HX_SUCCESS && !starts)
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the domains of %d ranks", n);
+    if (!starts)
+        hx_composer_lacks(c, "domains");
     return starts;
 }
 
@@ -168,14 +166,11 @@ static void level_stage(struct composer *c, const struct level_map *map, int at,
                         enum hx_space in, enum hx_space out)
 {
     int first = row(map, map->start, level)[map->me], n = row(map, map->end, level)[map->me] - first;
-    int *members = starts_new(c, n);
-    struct hx_stage *stage = NULL;
+    struct hx_stage *stage;
 
-    for (int i = 0; members && i < n; i++)
-        members[i] = hx_composer_node(c)[map->order[first + i]];
-    if (members)
-        stage = hx_composer_stage(c, at, HX_SCOPE_INTRA, members, n, map->me - first, in, out);
-    free(members);
+    for (int i = 0; i < n; i++)
+        c->members[i] = hx_composer_node(c)[map->order[first + i]];
+    stage = hx_composer_stage(c, at, HX_SCOPE_INTRA, c->members, n, map->me - first, in, out);
     if (!stage)
         return;
     blocks_give(c, map, level, stage);
@@ -215,10 +210,7 @@ void hx_composer_levels(struct composer *c, int level, const struct hx_algorithm
 
     if (map_open(c, &map) < 0)
         return;
-    if (part->coll == HX_COLL_ALLGATHER || part->coll == HX_COLL_BCAST)
-        allgather_outwards_in(c, &map, level, 0, in, out);
-    else
-        reduce_scatter_inwards_out(c, &map, level, 0, in, out);
+    (hx_coll_reduces(part->coll) ? reduce_scatter_inwards_out : allgather_outwards_in)(c, &map, level, 0, in, out);
     free(map.order);
 }
 
@@ -232,17 +224,6 @@ void hx_composer_levels_held(struct composer *c, struct hx_lists *l)
     free(map.order);
 }
 
-/* WORK holds what I have charge of on the way. */
-static void work_find(struct composer *c)
-{
-    struct hx_lists l;
-
-    hx_lists_open(&l, 1);
-    hx_composer_levels_held(c, &l);
-    hx_lists_block_end(&l);
-    hx_composer_work_take(c, &l);
-}
-
 /* Between the root and each rank's own block. */
 static void root_stage(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space space)
 {
@@ -253,28 +234,6 @@ static void root_stage(struct composer *c, int level, const char *name, void (*b
         hx_composer_alike(stage);
     }
     hx_composer_build(c, stage, name, build);
-}
-
-static void compose_reduce_scatter(struct composer *c)
-{
-    work_find(c);
-    hx_composer_levels(c, 0, c->candidate->flat, HX_IN, HX_OUT);
-}
-
-static void compose_reduce(struct composer *c)
-{
-    enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
-
-    if (mine == HX_WORK)
-        work_find(c);
-    hx_composer_levels(c, 0, c->candidate->flat, HX_IN, mine);
-    root_stage(c, 1, "gather", hx_gather_nary.build, mine);
-}
-
-static void compose_bcast(struct composer *c)
-{
-    root_stage(c, 0, "scatter", hx_scatter_nary.build, HX_OUT);
-    hx_composer_levels(c, 1, c->candidate->flat, HX_OUT, HX_OUT);
 }
 
 static void compose_allreduce(struct composer *c)
@@ -291,14 +250,19 @@ static void compose_allreduce(struct composer *c)
 
 void hx_compose_levels(struct composer *c)
 {
-    if (c->plan->coll == HX_COLL_ALLREDUCE)
+    enum hx_coll coll = c->plan->coll;
+    int from_root = hx_coll_gives(coll) == HX_HOLDS_ROOT, to_root = hx_coll_gets(coll) == HX_HOLDS_ROOT;
+    enum hx_space mine = to_root && c->rank != c->candidate->root ? HX_WORK : HX_OUT;
+
+    if (hx_coll_phases(coll) == 2) {
         compose_allreduce(c);
-    else if (c->plan->coll == HX_COLL_REDUCE_SCATTER)
-        compose_reduce_scatter(c);
-    else if (c->plan->coll == HX_COLL_REDUCE)
-        compose_reduce(c);
-    else if (c->plan->coll == HX_COLL_BCAST)
-        compose_bcast(c);
-    else
-        hx_composer_levels(c, 0, c->candidate->flat, HX_IN, HX_OUT);
+        return;
+    }
+    if (hx_coll_gets(coll) == HX_HOLDS_OWN || mine == HX_WORK)
+        hx_composer_work(c);
+    if (from_root)
+        root_stage(c, 0, "scatter", hx_scatter_nary.build, HX_OUT);
+    hx_composer_levels(c, from_root, c->candidate->flat, from_root ? HX_OUT : HX_IN, mine);
+    if (to_root)
+        root_stage(c, 1, "gather", hx_gather_nary.build, mine);
 }

@@ -13,24 +13,16 @@
  */
 #include "hier/compose/composer.h"
 #include "intra/algorithms/algorithms.h"
-#include "runtime/base/error.h"
-#include <stdlib.h>
 
 /* The last stage of a scan. The first node has nothing to apply. */
 static void apply_stage(struct composer *c, int level)
 {
-    int *members = malloc((size_t)c->n * sizeof(int)), exclusive = c->plan->coll == HX_COLL_EXSCAN;
-    struct hx_stage *stage = NULL;
+    int exclusive = hx_coll_is_exclusive(c->plan->coll);
+    struct hx_stage *stage;
 
-    for (int i = 0; members && i < c->n; i++)
-        members[i] = hx_composer_node(c)[(c->n - 1 + i) % c->n]; /* the carrier first */
-    if (members)
-        stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, members, c->n, (c->local + 1) % c->n, HX_WORK,
-                                  HX_OUT);
-    else if (c->status == HX_SUCCESS)
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for %d members", c->n);
-    free(members);
-    if (c->status != HX_SUCCESS)
+    for (int i = 0; i < c->n; i++)
+        c->members[i] = hx_composer_node(c)[(c->n - 1 + i) % c->n]; /* the carrier first */
+    if (!(stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, c->members, c->n, (c->local + 1) % c->n, HX_WORK, HX_OUT)))
         return;
     hx_composer_alike(stage);
     hx_composer_build(c, stage, "apply",
@@ -52,17 +44,17 @@ static void scan_stage(struct composer *c, int level)
     hx_composer_build(c, stage, c->candidate->first->name, c->candidate->first->build);
 }
 
-/* A carrier has the sum of the lower nodes, or of its own, in WORK. */
+/* A carrier has the sum of the lower nodes, or of its own, in WORK: the vector is block 0. */
 static int carrier_prepare(struct composer *c)
 {
     int carries = c->local == hx_composer_carrier(c, 0, c->node);
+    struct hx_lists l;
 
-    if (!carries || c->status != HX_SUCCESS)
-        return carries;
-    if ((c->plan->work[0].columns = calloc(1, sizeof(uint32_t)))) /* the vector is block 0 */
-        c->plan->work[0].ncolumns = 1;
-    else
-        c->status = hx_fail(HX_ERR_NOMEM, "no memory for the blocks of a plan");
+    if (carries) {
+        hx_lists_open(&l, 1);
+        hx_lists_item(&l, 0);
+        hx_composer_work_take(c, &l);
+    }
     return carries;
 }
 
