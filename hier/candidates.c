@@ -78,10 +78,8 @@ struct candidate_list {
  * cost in private memory. */
 static int holds_too_much(const struct hx_candidate *candidate, const struct hx_shape *shape, double bytes)
 {
-    if ((candidate->coll != HX_COLL_REDUCE_SCATTER && candidate->coll != HX_COLL_REDUCE) || !shape->nlevels ||
-        !hx_candidate_needs(candidate, HX_NEEDS_LEVELS))
-        return 0;
-    return bytes * shape->most_domains[shape->nlevels - 1] / shape->max_local > LEVELS_WORK_BYTES;
+    return hx_coll_reduces(candidate->coll) && hx_coll_gets(candidate->coll) != HX_HOLDS_ALL && shape->nlevels &&
+           hx_candidate_needs(candidate, HX_NEEDS_LEVELS) && bytes * shape->most_domains[shape->nlevels - 1] / shape->max_local > LEVELS_WORK_BYTES;
 }
 
 static void candidate_add(struct candidate_list *list, const struct hx_candidate *candidate)

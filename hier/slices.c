@@ -184,7 +184,7 @@ static int runs_ahead(const struct hx_candidate *candidate, int n)
 /* By single copy there is nothing but fetching, and not all from one, where a reader finds what another has brought into the cache. */
 static int fetches_whole(const struct hx_candidate *candidate)
 {
-    return candidate->lanes == 0 && (hx_coll_has_pairs(candidate->coll) || candidate->coll == HX_COLL_ALLGATHER || candidate->coll == HX_COLL_GATHER);
+    return candidate->lanes == 0 && (hx_coll_has_pairs(candidate->coll) || hx_coll_gives(candidate->coll) == HX_HOLDS_OWN);
 }
 
 static double fine_slice(const struct hx_planner *planner, const struct hx_candidate *candidate, double bytes)
@@ -195,7 +195,7 @@ static double fine_slice(const struct hx_planner *planner, const struct hx_candi
         return (FETCH_MIN_BYTES * n > least ? FETCH_MIN_BYTES * n : least) * (candidate->lanes ? candidate->lanes / n : 1);
     if (planner->shape->nnodes > 1)
         return FINE_SLICE_BYTES;
-    if (candidate->coll == HX_COLL_GATHER || candidate->coll == HX_COLL_SCATTER)
+    if (hx_coll_is_rooted(candidate->coll) && hx_coll_has_blocks(candidate->coll))
         return PARTS_SLICE_BYTES;
     return runs_ahead(candidate, planner->shape->nranks) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
 }

@@ -38,7 +38,7 @@ tools/tune:         tools/common runtime/base runtime/api hier hier/cost
 """
 
 ENVIRONMENT = "runtime/base/env.c"
-GENERATED = ("hier/compose/algorithms.inc",)  # in the build folder
+GENERATED = ("hier/compose/algorithms.inc", "hier/table/schema.inc")  # in the build folder
 FOLDERS = ("topo", "runtime", "intra", "inter", "hier", "tools")
 
 

@@ -9,25 +9,22 @@
 
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes)
 {
-    if ((coll == HX_COLL_GATHER && lanes == 1) || coll == HX_COLL_ALLTOALL || hx_coll_is_scan(coll))
+    if ((hx_coll_gets(coll) == HX_HOLDS_ROOT && lanes == 1) || hx_coll_is_scan(coll) ||
+        (hx_coll_has_pairs(coll) && !hx_coll_has_pair_counts(coll)))
         return coll;
-    if (coll == HX_COLL_REDUCE)
-        return lanes == 1 ? HX_COLL_REDUCE : HX_COLL_REDUCE_SCATTER;
-    return coll == HX_COLL_ALLREDUCE || coll == HX_COLL_REDUCE_SCATTER ? HX_COLL_REDUCE_SCATTER : HX_COLL_COUNT;
+    return hx_coll_reduces(coll) ? HX_COLL_REDUCE_SCATTER : HX_COLL_COUNT;
 }
 
 enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes)
 {
-    if ((coll == HX_COLL_BCAST || coll == HX_COLL_SCATTER) && lanes == 1)
+    if (hx_coll_gives(coll) == HX_HOLDS_ROOT && lanes == 1)
         return coll;
-    if (coll == HX_COLL_ALLREDUCE || coll == HX_COLL_ALLGATHER || coll == HX_COLL_BCAST)
-        return HX_COLL_ALLGATHER;
-    return HX_COLL_COUNT;
+    return hx_coll_gets(coll) == HX_HOLDS_ALL && !hx_coll_is_scan(coll) ? HX_COLL_ALLGATHER : HX_COLL_COUNT;
 }
 
 enum hx_coll hx_candidate_between(enum hx_coll coll)
 {
-    return coll == HX_COLL_SCAN ? HX_COLL_EXSCAN : coll;
+    return hx_coll_is_scan(coll) ? HX_COLL_EXSCAN : coll;
 }
 
 int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape)
@@ -37,7 +34,7 @@ int hx_candidate_composes(enum hx_coll coll, const struct hx_shape *shape)
 
 int hx_candidate_takes_lanes(enum hx_coll coll)
 {
-    return coll != HX_COLL_BARRIER && !hx_coll_is_scan(coll);
+    return hx_coll_gets(coll) != HX_HOLDS_NOTHING && !hx_coll_is_scan(coll);
 }
 
 /* On so many? With pair counts a rank must carry no other's lane. */
@@ -50,32 +47,38 @@ static int lanes_fit(const struct hx_candidate *candidate, const struct hx_shape
     return candidate->lanes == 1 || hx_candidate_takes_lanes(candidate->coll);
 }
 
+/* The first and last stages that are not chosen. On one lane a root's node carries it itself: it has none. */
+static const char *fixed_first(enum hx_coll coll, int lanes)
+{
+    return hx_coll_has_pair_counts(coll)             ? "counts"
+           : hx_coll_gets(coll) == HX_HOLDS_NOTHING ? "arrive"
+           : hx_coll_gives(coll) == HX_HOLDS_OWN    ? "gather"
+           : lanes == 1                              ? "-"
+                                                     : "scatter";
+}
+
+static const char *fixed_last(enum hx_coll coll, int lanes)
+{
+    return hx_coll_has_pair_counts(coll)                                        ? "direct"
+           : hx_coll_gets(coll) == HX_HOLDS_NOTHING                             ? "release"
+           : hx_coll_is_scan(coll)                                              ? "apply"
+           : hx_coll_gets(coll) == HX_HOLDS_OWN || hx_coll_has_pairs(coll) ? "scatter"
+           : lanes == 1                                                         ? "-"
+                                                                                : "gather";
+}
+
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
 {
-    int one = candidate->lanes == 1; /* of a collective with a root: its node's root carries the lane itself */
-    int gathers = candidate->coll == HX_COLL_ALLGATHER || candidate->coll == HX_COLL_GATHER;
-    const char *before = gathers ? "gather" : one ? "-" : "scatter";
-    int scatters = candidate->coll == HX_COLL_REDUCE_SCATTER || candidate->coll == HX_COLL_ALLTOALL || candidate->coll == HX_COLL_SCATTER;
-    const char *after = scatters ? "scatter" : one ? "-" : "gather";
-    if (candidate->coll == HX_COLL_BARRIER) {
-        before = "arrive";
-        after = "release";
-    } else if (hx_coll_is_scan(candidate->coll)) {
-        after = "apply";
-    } else if (hx_coll_has_pair_counts(candidate->coll)) {
-        before = "counts";
-        after = "direct";
-    }
-    const char *first = candidate->first ? candidate->first->name : before;
-    const char *last = candidate->last ? candidate->last->name : after;
-
     const char *order = candidate->ordered ? " ordered" : "";
+
     if (candidate->lanes == 0 && candidate->channels > 1)
         snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s) x%d%s", candidate->flat->name, candidate->channels, order);
     else if (candidate->lanes == 0)
         snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)%s", candidate->flat->name, order);
     else
-        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d%s", first, candidate->inter->name, last, candidate->lanes, order);
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d%s",
+                 candidate->first ? candidate->first->name : fixed_first(candidate->coll, candidate->lanes), candidate->inter->name,
+                 candidate->last ? candidate->last->name : fixed_last(candidate->coll, candidate->lanes), candidate->lanes, order);
 }
 
 int hx_candidate_part_serves(enum hx_coll coll, const struct hx_algorithm *part)

@@ -55,6 +55,7 @@ struct hx_cost_parameter {
     const char *name;
     size_t offset; /* of a double in struct hx_cost_params */
     int net;       /* of the network, 0: of the node */
+    int optional;  /* 1: a table may do without, as those from before it */
     const char *about;
 };
 /* Those of the network first; the last has no name. */

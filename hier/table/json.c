@@ -36,11 +36,19 @@ struct reader {
     hx_status_t status;       /* sticky */
 };
 
+static int line_of(const struct reader *r, size_t at, int *column)
+{
+    int line = 1;
+
+    *column = 1;
+    hx_place_line(r->text, 0, at, &line, column);
+    return line;
+}
+
 static void refuse(struct reader *r, size_t at, const char *what, const char *reason)
 {
-    int line = 1, column = 1;
+    int column, line = line_of(r, at, &column);
 
-    hx_place_line(r->text, 0, at, &line, &column);
     if (r->status == HX_SUCCESS)
         r->status = decline(HX_ERR_ENV, "%s:%d:%d: %s%s", r->path, line, column, what, reason);
 }
@@ -198,12 +206,11 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
 static void read_machine(struct reader *r, struct hx_table *table)
 {
     const size_t root_at = r->at;
-    int column = 1;
+    int column;
 
     r->from = member(r, "machine", json_type_object, " must be an object");
     r->at = hx_place_member(r->text, root_at, "machine");
-    table->line = 1;
-    hx_place_line(r->text, 0, r->at, &table->line, &column);
+    table->line = line_of(r, r->at, &column);
     if (r->status == HX_SUCCESS) {
         read_text(r, "cpu", table->machine.cpu, sizeof(table->machine.cpu));
         table->machine.cpus = (int)read_integer(r, "cpus", 1, INT_MAX);
@@ -211,18 +218,14 @@ static void read_machine(struct reader *r, struct hx_table *table)
     r->at = root_at;
 }
 
-
 static void read_model(struct reader *r, struct hx_table_model *model)
 {
     read_text(r, "provider", model->provider, sizeof(model->provider));
     model->points = (int)read_integer(r, "points", 1, INT_MAX);
     for (int k = 0; k < HX_COST_PARAMETERS && r->status == HX_SUCCESS; k++) {
-        const char *name = hx_cost_parameters[k].name;
-        if (hx_cost_parameters[k].net != (model->provider[0] != 0))
-            continue;
-        int came_later = !strncmp(name, "fetch_", 6) || !strncmp(name, "far_", 4) || /* with single copy, with levels */
-                         !strncmp(name, "core_", 5);
-        if (came_later && !json_object_object_get_ex(r->from, name, NULL))
+        const struct hx_cost_parameter *parameter = &hx_cost_parameters[k];
+        const char *name = parameter->name;
+        if (parameter->net != (model->provider[0] != 0) || (parameter->optional && !json_object_object_get_ex(r->from, name, NULL)))
             continue;
         model->values[k] = read_number(r, name);
         if (model->values[k] < HX_COST_LEAST || model->values[k] > HX_COST_MOST)
@@ -235,7 +238,7 @@ static void read_models(struct reader *r, struct json_object *root, struct hx_ta
 {
     const size_t root_at = r->at;
     struct json_object *models = NULL;
-    size_t at = hx_place_member(r->text, r->at, "models");
+    size_t at = hx_place_first(r->text, hx_place_member(r->text, r->at, "models"));
 
     if (!json_object_object_get_ex(root, "models", &models))
         return;
@@ -243,11 +246,9 @@ static void read_models(struct reader *r, struct json_object *root, struct hx_ta
         bad(r, " must be an array", "models");
         return;
     }
-    at = hx_place_first(r->text, at);
     for (size_t i = 0; i < json_object_array_length(models) && r->status == HX_SUCCESS; i++) {
-        struct hx_table_model model = {.line = 1};
-        int column = 1;
-        hx_place_line(r->text, 0, at, &model.line, &column);
+        int column;
+        struct hx_table_model model = {.line = line_of(r, at, &column)};
         r->at = at;
         r->from = json_object_array_get_idx(models, i);
         if (!json_object_is_type(r->from, json_type_object))
@@ -266,35 +267,21 @@ static void read_models(struct reader *r, struct json_object *root, struct hx_ta
     r->from = root;
 }
 
-/* One more, at the end; their order is made later. */
-static struct hx_table_entry *room_make(struct reader *r, struct hx_table *table)
-{
-    size_t n = (size_t)table->n;
-    struct hx_table_entry *entries = table->entries;
-
-    if ((n & (n - 1)) == 0 && !(entries = realloc(entries, (n ? 2 * n : 1) * sizeof(*entries)))) {
-        r->status = decline(HX_ERR_NOMEM, "%s: no memory for a table of %zu entries", r->path, 2 * n);
-        return NULL;
-    }
-    table->entries = entries;
-    memset(&entries[n], 0, sizeof(*entries));
-    return &entries[n];
-}
-
+/* Their order is made later. */
 static void read_entries(struct reader *r, struct json_object *entries, struct hx_table *table)
 {
     size_t at = hx_place_first(r->text, hx_place_member(r->text, r->at, "entries")), before = 0;
+    size_t n = json_object_array_length(entries);
     int line = 1, column = 1;
 
-    for (size_t i = 0; r->status == HX_SUCCESS && i < json_object_array_length(entries); i++, at = hx_place_next(r->text, at)) {
-        struct hx_table_entry *entry = room_make(r, table);
+    if (n && !(table->entries = calloc(n, sizeof(*table->entries))))
+        r->status = decline(HX_ERR_NOMEM, "%s: no memory for a table of %zu entries", r->path, n);
+    for (size_t i = 0; r->status == HX_SUCCESS && i < n; i++, at = hx_place_next(r->text, at)) {
         hx_place_line(r->text, before, at, &line, &column);
         r->at = before = at;
         r->from = json_object_array_get_idx(entries, i);
-        if (!entry)
-            return;
-        entry->line = line;
-        read_entry(r, entry);
+        table->entries[i].line = line;
+        read_entry(r, &table->entries[i]);
         table->n += r->status == HX_SUCCESS;
     }
 }

@@ -8,6 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+const char hx_table_schema[] =
+#include "hier/table/schema.inc" /* make writes it: the lines of schema.json as a string */
+    ;
+
 static void machine_here(struct hx_table_machine *machine)
 {
     memset(machine, 0, sizeof(*machine));
@@ -114,72 +118,88 @@ const struct hx_table_entry *hx_table_sort(struct hx_table *table)
     return NULL;
 }
 
-/* What is left of one of the table's entries, beside the new one: 0 to 2 pieces. */
-static int cut(const struct hx_table_entry *old, const struct hx_table_entry *added, struct hx_table_entry pieces[2])
+static void put(struct hx_table *table, int at, const struct hx_table_entry *entry)
 {
-    int n = 0;
-
-    if (!hx_table_same_key(old, added) || old->to_bytes < added->from_bytes || added->to_bytes < old->from_bytes) {
-        pieces[n++] = *old;
-        return n;
-    }
-    if (old->from_bytes < added->from_bytes) {
-        pieces[n] = *old;
-        pieces[n++].to_bytes = added->from_bytes - 1;
-    }
-    if (old->to_bytes > added->to_bytes) {
-        pieces[n] = *old;
-        pieces[n++].from_bytes = added->to_bytes + 1;
-    }
-    return n;
+    memmove(table->entries + at + 1, table->entries + at, (size_t)(table->n - at) * sizeof(*entry));
+    table->entries[at] = *entry;
+    table->n++;
 }
 
-/* Those of one key stand by their sizes. */
-static hx_status_t insert(struct hx_table *table, const struct hx_table_entry *entry)
-{
-    struct hx_table_entry *entries = malloc((2 * (size_t)table->n + 1) * sizeof(*entries));
-    int n = 0, added = 0;
-
-    if (!entries)
-        return hx_fail(HX_ERR_NOMEM, "no memory for a table of %d entries", table->n);
-    for (int i = 0; i < table->n; i++) {
-        struct hx_table_entry pieces[2];
-        int npieces = cut(&table->entries[i], entry, pieces);
-        for (int k = 0; k < npieces; k++) {
-            if (!added && hx_table_same_key(&pieces[k], entry) && pieces[k].from_bytes > entry->to_bytes) {
-                entries[n++] = *entry;
-                added = 1;
-            }
-            entries[n++] = pieces[k];
-        }
-    }
-    if (!added)
-        entries[n++] = *entry;
-    free(table->entries);
-    table->entries = entries;
-    table->n = n;
-    return HX_SUCCESS;
-}
-
-/* As most come: with no other of its key for these sizes or larger ones. */
-static int goes_last(const struct hx_table *table, const struct hx_table_entry *entry)
-{
-    for (int i = 0; i < table->n; i++)
-        if (table->entries[i].to_bytes >= entry->from_bytes && hx_table_same_key(&table->entries[i], entry))
-            return 0;
-    return 1;
-}
-
+/* Those of one key stand by their sizes. One that holds for sizes on both sides of the new entry's becomes two. */
 hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry)
 {
-    size_t room = (size_t)table->n + 1;
-    struct hx_table_entry *entries;
+    size_t room = (size_t)table->n + 2;
+    struct hx_table_entry *entries = realloc(table->entries, room * sizeof(*entries));
+    int at = -1;
 
-    if (!goes_last(table, entry))
-        return insert(table, entry);
-    if (!(entries = realloc(table->entries, room * sizeof(*entries))))
+    if (!entries)
         return hx_fail(HX_ERR_NOMEM, "no memory for a table of %zu entries", room);
-    entries[table->n++] = *entry;
     table->entries = entries;
+    for (int i = 0; i < table->n; i++) {
+        struct hx_table_entry old = entries[i];
+        if (old.to_bytes < entry->from_bytes || !hx_table_same_key(&old, entry))
+            continue;
+        if (old.from_bytes < entry->from_bytes)
+            entries[i++].to_bytes = entry->from_bytes - 1;
+        else if (old.from_bytes <= entry->to_bytes)
+            memmove(entries + i, entries + i + 1, (size_t)(--table->n - i) * sizeof(*entries));
+        if (old.to_bytes <= entry->to_bytes) {
+            i--;
+            continue;
+        }
+        at = at < 0 ? i : at;
+        if (old.from_bytes <= entry->to_bytes) {
+            old.from_bytes = entry->to_bytes + 1;
+            put(table, i, &old);
+        }
+    }
+    put(table, at < 0 ? table->n : at, entry);
     return HX_SUCCESS;
+}
+
+/* ---- measured parameters of the cost model */
+
+static int is_of_kind(const struct hx_table_model *model, int k)
+{
+    return hx_cost_parameters[k].net == (model->provider[0] != 0);
+}
+
+const struct hx_table_model *hx_table_model(const struct hx_table *table, const char *provider)
+{
+    for (int i = 0; i < table->nmodels; i++)
+        if (!strcmp(table->models[i].provider, provider))
+            return &table->models[i];
+    return NULL;
+}
+
+hx_status_t hx_table_model_add(struct hx_table *table, const struct hx_table_model *model)
+{
+    int at = 0;
+
+    while (at < table->nmodels && strcmp(table->models[at].provider, model->provider) != 0)
+        at++;
+    if (at == HX_TABLE_MODELS)
+        return hx_fail(HX_ERR_ENV, "a table holds the models of %d providers at most", HX_TABLE_MODELS - 1);
+    table->models[at] = *model;
+    table->nmodels += at == table->nmodels;
+    return HX_SUCCESS;
+}
+
+void hx_table_model_fill(struct hx_table_model *model, const char *provider, const struct hx_cost_params *params,
+                         int points)
+{
+    struct hx_cost_params all = *params;
+
+    *model = (struct hx_table_model){.points = points};
+    snprintf(model->provider, sizeof(model->provider), "%s", provider);
+    for (int k = 0; k < HX_COST_PARAMETERS; k++)
+        if (is_of_kind(model, k))
+            model->values[k] = *hx_cost_parameter(&all, k);
+}
+
+void hx_table_model_use(const struct hx_table_model *model, struct hx_cost_params *params)
+{
+    for (int k = 0; k < HX_COST_PARAMETERS && model->points > 0; k++)
+        if (model->values[k] > 0)
+            *hx_cost_parameter(params, k) = model->values[k];
 }

@@ -194,6 +194,15 @@ static hx_status_t read_bytes(const void *text, size_t bytes)
     return status;
 }
 
+static void the_schema_has_the_limits_of_a_slice(void **state)
+{
+    char limits[64];
+
+    (void)state;
+    snprintf(limits, sizeof(limits), "{\"minimum\": %d, \"maximum\": %d}", HX_SLICE_LEAST, HX_SLICE_MOST);
+    assert_non_null(strstr(hx_table_schema, limits));
+}
+
 static void faults_are_told_with_their_line(void **state)
 {
     static const struct {
@@ -424,6 +433,7 @@ int main(void)
         cmocka_unit_test(entries_serve_others_where_they_may),
         cmocka_unit_test(a_file_is_read_as_written),
         cmocka_unit_test(models_are_read_as_written),
+        cmocka_unit_test(the_schema_has_the_limits_of_a_slice),
         cmocka_unit_test(faults_are_told_with_their_line),
         cmocka_unit_test(more_models_than_a_table_holds_are_told),
         cmocka_unit_test(parameters_of_single_copy_may_be_missing),
