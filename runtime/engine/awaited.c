@@ -23,25 +23,22 @@ static void text_rank(struct text *t, int rank)
 
 int hx_awaited_remote(const struct hx_run *run)
 {
-    struct hx_transfers at = {0};
-
-    for (const struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));)
-        if (t->far && t->net.done == 0 && t->net.direction == HX_NET_RECV)
-            return t->far - 1;
+    for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);)
+        if (at.t->far && at.t->net.done == 0 && at.t->net.direction == HX_NET_RECV)
+            return at.t->far - 1;
     return -1;
 }
 
 int hx_awaited_far(const struct hx_run *run)
 {
-    struct hx_transfers at = {0};
     int waits_for_us = -1;
 
-    for (const struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));) {
-        if (!t->far || t->net.done)
+    for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);) {
+        if (!at.t->far || at.t->net.done)
             continue;
-        if (t->net.direction == HX_NET_RECV)
-            return t->net.peer;
-        waits_for_us = t->net.peer;
+        if (at.t->net.direction == HX_NET_RECV)
+            return at.t->net.peer;
+        waits_for_us = at.t->net.peer;
     }
     return waits_for_us;
 }

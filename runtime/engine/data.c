@@ -108,36 +108,11 @@ static inline void piece_reduce(const struct hx_run *run, const struct hx_instan
     run->bound->kernel(dst, sources, (int)step->n, elements);
 }
 
-struct walk { /* along the spans of an operand */
-    const struct hx_span *spans;
-    int n, i;
-    size_t within;
-};
-
-static size_t walk_at(const struct walk *w)
-{
-    return w->spans[w->i].offset + w->within;
-}
-
-static size_t walk_left(const struct walk *w)
-{
-    return w->spans[w->i].bytes - w->within;
-}
-
-static void walk_advance(struct walk *w, size_t bytes)
-{
-    w->within += bytes;
-    if (w->within == w->spans[w->i].bytes) {
-        w->i++;
-        w->within = 0;
-    }
-}
-
-static struct walk walk_start(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step,
+static struct hx_walk walk_start(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step,
                               enum hx_space space, uint32_t row, int store)
 {
     struct hx_engine *engine = run->engine;
-    struct walk w = {.spans = engine->spans[store]};
+    struct hx_walk w = {.spans = engine->spans[store]};
 
     w.n = hx_layout_spans(&instance->stage->layout, space, step->plan_step->block, step->plan_step->nblocks, row,
                           instance->slice, engine->spans[store], engine->span_capacity);
@@ -152,26 +127,26 @@ static void data_scattered(struct hx_run *run, const struct hx_instance *instanc
     const unsigned char *src = hx_operand_at(run, &step->src);
     const unsigned char *own = step->own.space ? hx_operand_at(run, &step->own) : NULL;
     uint32_t dst_row = hx_step_dst_row(step->plan_step), row = step->plan_step->row;
-    struct walk to = walk_start(run, instance, step, step->dst.space, dst_row, 0);
-    struct walk from = walk_start(run, instance, step, step->src.space, row, 1);
-    struct walk with = own ? walk_start(run, instance, step, step->own.space, dst_row, 2) : from;
+    struct hx_walk to = walk_start(run, instance, step, step->dst.space, dst_row, 0);
+    struct hx_walk from = walk_start(run, instance, step, step->src.space, row, 1);
+    struct hx_walk with = own ? walk_start(run, instance, step, step->own.space, dst_row, 2) : from;
 
     while (to.i < to.n) {
-        size_t bytes = walk_left(&to) < walk_left(&from) ? walk_left(&to) : walk_left(&from);
-        if (own && walk_left(&with) < bytes)
-            bytes = walk_left(&with);
+        size_t bytes = hx_walk_left(&to) < hx_walk_left(&from) ? hx_walk_left(&to) : hx_walk_left(&from);
+        if (own && hx_walk_left(&with) < bytes)
+            bytes = hx_walk_left(&with);
         if (step->op == HX_OP_REDUCE)
-            (run->bound->user.fn ? user_reduce : piece_reduce)(run, instance, step, dst + walk_at(&to),
-                                                               src + walk_at(&from), own ? own + walk_at(&with) : NULL,
+            (run->bound->user.fn ? user_reduce : piece_reduce)(run, instance, step, dst + hx_walk_at(&to),
+                                                               src + hx_walk_at(&from), own ? own + hx_walk_at(&with) : NULL,
                                                                bytes / run->bound->elem_bytes);
         else if (step->op == HX_OP_STREAM)
-            piece_stream(run, step, dst + walk_at(&to), src + walk_at(&from), bytes);
+            piece_stream(run, step, dst + hx_walk_at(&to), src + hx_walk_at(&from), bytes);
         else
-            piece_copy(run, step, dst + walk_at(&to), src + walk_at(&from), bytes);
-        walk_advance(&to, bytes);
-        walk_advance(&from, bytes);
+            piece_copy(run, step, dst + hx_walk_at(&to), src + hx_walk_at(&from), bytes);
+        hx_walk_advance(&to, bytes);
+        hx_walk_advance(&from, bytes);
         if (own)
-            walk_advance(&with, bytes);
+            hx_walk_advance(&with, bytes);
     }
 }
 

@@ -283,6 +283,31 @@ static inline int hx_reduces_in_place(const struct hx_run *run)
     return hx_coll_reduces(run->bound->key.coll) && run->base[HX_IN] == run->base[HX_OUT];
 }
 
+struct hx_walk { /* along the spans of an operand */
+    const struct hx_span *spans;
+    int n, i;
+    size_t within;
+};
+
+static inline size_t hx_walk_at(const struct hx_walk *w)
+{
+    return w->spans[w->i].offset + w->within;
+}
+
+static inline size_t hx_walk_left(const struct hx_walk *w)
+{
+    return w->spans[w->i].bytes - w->within;
+}
+
+static inline void hx_walk_advance(struct hx_walk *w, size_t bytes)
+{
+    w->within += bytes;
+    if (w->within == w->spans[w->i].bytes) {
+        w->i++;
+        w->within = 0;
+    }
+}
+
 /* COPY, STREAM and REDUCE, done at once. */
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
@@ -293,13 +318,14 @@ void hx_fetch_withdraw(struct hx_control *mine);
 void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
-/* The transfers of all slices under way, one after the other, from at = {0} on; NULL: no more. */
+/* The transfers of all slices under way, one after the other: for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);) at.t ... */
 struct hx_transfers {
     int stage;
     unsigned slice;
     uint32_t i;
+    struct hx_transfer *t;
 };
-struct hx_transfer *hx_transfer_next(const struct hx_bound *bound, struct hx_transfers *at);
+int hx_transfer_next(const struct hx_run *run, struct hx_transfers *at);
 int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */
 /* Among the signatures of calls that this rank has bound last in the engine, is there one for which match holds? *out: that one. */
 typedef int hx_signature_match_t(const struct hx_signature *signature, void *arg);

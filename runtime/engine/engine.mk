@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-hx_sources += runtime/engine/ancestor.c runtime/engine/ancestor.h runtime/engine/awaited.c runtime/engine/awaited.h \
-    runtime/engine/bind.c runtime/engine/bind_pair_counts.c runtime/engine/bind_step.c runtime/engine/bind_stream.c \
+hx_sources += runtime/engine/awaited.c runtime/engine/awaited.h \
+    runtime/engine/bind.c runtime/engine/bind_pair_counts.c runtime/engine/bind_step.c \
     runtime/engine/call_key.h runtime/engine/data.c runtime/engine/engine.c runtime/engine/engine.h \
     runtime/engine/failure.c runtime/engine/failure.h runtime/engine/fetch.c runtime/engine/fetch.h \
-    runtime/engine/flags.h runtime/engine/issue.h runtime/engine/liveness.c runtime/engine/liveness.h \
+    runtime/engine/flags.h runtime/engine/liveness.c runtime/engine/liveness.h \
     runtime/engine/members.h runtime/engine/pairs.c runtime/engine/pairs.h runtime/engine/peer_map.c \
     runtime/engine/process.h runtime/engine/purpose.def runtime/engine/run.c runtime/engine/run.h \
     runtime/engine/run_slices.c runtime/engine/shared_alloc.c runtime/engine/shared_alloc.h \

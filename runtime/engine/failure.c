@@ -33,11 +33,6 @@ const struct hx_failure *hx_failure_look(const struct hx_engine *engine, hx_stat
     return NULL;
 }
 
-struct hx_control_message hx_failure_question_of(int late)
-{
-    return (struct hx_control_message){.kind = HX_MESSAGE_ASKS, .rank = late, .context = -1};
-}
-
 struct hx_control_message hx_failure_question(const struct hx_run *run, int late)
 {
     const struct hx_engine *engine = run->engine;

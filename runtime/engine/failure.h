@@ -36,7 +36,5 @@ const struct hx_failure *hx_failure_of(const struct hx_engine *engine, int i);
  * Returns the failure, and records it for this rank too; NULL: there is none. */
 const struct hx_failure *hx_failure_look(const struct hx_engine *engine, hx_status_t but);
 
-/* The question to a rank of another node for which the run waits, and the question to another rank of that node, which sees whether the
- * late rank lives. */
+/* The question to a rank of another node for which the run waits. */
 struct hx_control_message hx_failure_question(const struct hx_run *run, int late);
-struct hx_control_message hx_failure_question_of(int late);

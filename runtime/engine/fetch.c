@@ -7,11 +7,11 @@
  * before it has heard that it was read, which is in the plan and proved by the checker. Unless its call fails, by HX_TIMEOUT for one: then
  * it clears the buffers in its line before the caller may write there, and whoever then finds them cleared after it has read fails too.
  */
-#include "runtime/engine/ancestor.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/fetch.h"
 #include "runtime/base/log.h"
 #include "runtime/base/memcpy.h"
+#include "runtime/base/process.h"
 #include "runtime/base/stream.h"
 #include "runtime/engine/shared_alloc.h"
 #include "runtime/engine/stall.h"
@@ -21,6 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#define LINE_MAX_PIDS 64 /* a process and its ancestors; of the rest none is looked for */
 #define PIECES 64                       /* in one system call */
 #define PIECES_BYTES ((size_t)1 << 30)  /* likewise: the kernel reads less than 2 GiB at once */
 
@@ -119,8 +120,7 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
     const struct hx_control *theirs = bs->controls[step->peer];
     unsigned char *to = hx_operand_at(run, &step->dst);
     uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset[run->parity];
-    const struct hx_span *into = engine->spans[0], *out_of = engine->spans[1];
-    size_t into_done = 0, out_of_done = 0;
+    struct hx_walk into = {.spans = engine->spans[0]}, out_of = {.spans = engine->spans[1]};
     struct pieces pieces = {.view = hx_peer_map_view(engine->process, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT)};
 
     if (step->contiguous) {
@@ -128,17 +128,13 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
         pieces_read(run, instance, step, &pieces);
         return;
     }
-    int n = hx_layout_spans(&bs->layout, step->dst.space, step->plan_step->block, step->plan_step->nblocks, step->plan_step->row,
-                            instance->slice, engine->spans[0], engine->span_capacity);
+    into.n = hx_layout_spans(&bs->layout, step->dst.space, step->plan_step->block, step->plan_step->nblocks, step->plan_step->row,
+                             instance->slice, engine->spans[0], engine->span_capacity);
     hx_layout_spans_of(&bs->layout, bs->stage->members[step->peer], step->src.space, step->plan_step->block, step->plan_step->nblocks,
                        instance->slice, engine->spans[1], engine->span_capacity);
-    for (int i = 0, j = 0; i < n;) {
-        size_t left = into[i].bytes - into_done, there = out_of[j].bytes - out_of_done, bytes = left < there ? left : there;
-        piece_add(run, instance, step, &pieces, to + into[i].offset + into_done, from + out_of[j].offset + out_of_done, bytes);
-        into_done = bytes == left ? 0 : into_done + bytes;
-        out_of_done = bytes == there ? 0 : out_of_done + bytes;
-        i += bytes == left;
-        j += bytes == there;
+    for (size_t bytes; into.i < into.n; hx_walk_advance(&into, bytes), hx_walk_advance(&out_of, bytes)) {
+        bytes = hx_walk_left(&into) < hx_walk_left(&out_of) ? hx_walk_left(&into) : hx_walk_left(&out_of);
+        piece_add(run, instance, step, &pieces, to + hx_walk_at(&into), from + hx_walk_at(&out_of), bytes);
     }
     pieces_read(run, instance, step, &pieces);
 }
@@ -154,6 +150,33 @@ static uint64_t number_of(const struct hx_doorbell *whose, int place)
     return (whose->number ^ (uint64_t)whose->pid << 32) + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u;
 }
 
+/* The nearest common ancestor of all ranks of this node: its pid. As a rule it is a launcher's process; it may be this process. 0: this
+ * process sees none, because the ranks are in several pid namespaces, there is no /proc, or a launcher outside the namespace has started
+ * each rank. */
+static int ancestor_of_node(const struct hx_shared *shared)
+{
+    const struct hx_doorbell *mine = &shared->doorbells[shared->me];
+    int line[LINE_MAX_PIDS], n = 0, nearest = 0;
+
+    for (int pid = getpid(); pid > 0 && n < LINE_MAX_PIDS; pid = hx_process_stat(pid, HX_PROCESS_PARENT))
+        line[n++] = pid;
+    for (int i = 0; i < shared->n; i++) {
+        const struct hx_doorbell *theirs = &shared->doorbells[i];
+        int found = -1, pid = theirs->pid;
+
+        if (theirs->pid_space == 0 || theirs->pid_space != mine->pid_space)
+            return 0;
+        for (int steps = 0; found < 0 && pid > 0 && steps < LINE_MAX_PIDS; steps++, pid = hx_process_stat(pid, HX_PROCESS_PARENT))
+            for (int k = nearest; found < 0 && k < n; k++)
+                if (line[k] == pid)
+                    found = k;
+        if (found < 0)
+            return 0;
+        nearest = found;
+    }
+    return line[nearest];
+}
+
 void hx_fetch_offer(struct hx_shared *shared)
 {
     struct hx_doorbell *mine = &shared->doorbells[shared->me];
@@ -163,7 +186,7 @@ void hx_fetch_offer(struct hx_shared *shared)
         return;
     /* Yama lets only ancestors read; without Yama this has no effect. It allows the process named, and all that descend from it: the ranks
      * and what their launcher starts, not every process of this user. That process must live as long as the ranks. */
-    ancestor = hx_ancestor_of_node(shared);
+    ancestor = ancestor_of_node(shared);
     offered = prctl(PR_SET_PTRACER, ancestor > 0 ? (unsigned long)ancestor : PR_SET_PTRACER_ANY, 0, 0, 0) == 0;
     mine->number = (uintptr_t)&number;
     number = number_of(mine, shared->me);

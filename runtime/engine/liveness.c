@@ -43,27 +43,12 @@ static uint32_t life_of(const struct hx_shared *shared, int row)
     return atomic_load_explicit(&shared->doorbells[row].life, memory_order_acquire);
 }
 
-static void life_set(struct hx_shared *shared, enum hx_life life)
+void hx_watch_set(struct hx_shared *shared, enum hx_life life)
 {
     struct hx_doorbell *mine = &shared->doorbells[shared->me];
 
     if (atomic_load_explicit(&mine->life, memory_order_relaxed) != HX_LIFE_UNKNOWN)
         atomic_store_explicit(&mine->life, life, memory_order_release); /* pairs with the acquire in life_of */
-}
-
-void hx_watch_finish(struct hx_shared *shared)
-{
-    life_set(shared, HX_LIFE_LEAVING);
-}
-
-void hx_watch_go_on(struct hx_shared *shared)
-{
-    life_set(shared, HX_LIFE_HERE);
-}
-
-void hx_watch_leave(struct hx_shared *shared)
-{
-    life_set(shared, HX_LIFE_LEFT);
 }
 
 int hx_watch_has_finished(const struct hx_shared *shared, int row)

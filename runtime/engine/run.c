@@ -5,7 +5,6 @@
  *   run_inline     one slice: walk each stage to its end, waiting where a step must
  *   hx_slices_run  a window of slices of each stage: run_slices.c
  */
-#include "runtime/engine/issue.h"
 #include "runtime/engine/run.h"
 #include "runtime/engine/trace_spans.h"
 #include "runtime/engine/awaited.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What run.c and run_slices.c have from each other. */
+/* What run.c and run_slices.c have from each other, and how both issue a step. */
 #pragma once
 
-#include "runtime/engine/engine.h"
+#include "runtime/engine/flags.h"
 
 /* Let rings, network and other calls move. Returns nonzero when something moved. */
 int hx_run_move_others(struct hx_run *run);
@@ -15,3 +15,56 @@ void hx_slices_begin(struct hx_run *run);
 int hx_slices_advance(struct hx_run *run);
 int hx_slices_finished(const struct hx_bound *bound);
 void hx_slices_run(struct hx_run *run);
+
+static inline int hx_transfers_done(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    for (; instance->cursor < step->n; instance->cursor++) {
+        const struct hx_transfer *t = &instance->transfers[step->handle + instance->cursor];
+        if (t->net.done == 0)
+            return 0;
+        if (t->net.done < 0) {
+            run->status = hx_transfer_failure(run, t);
+            return 0;
+        }
+    }
+    instance->cursor = 0;
+    return 1;
+}
+
+/* Issue one step. Returns 0 when it must wait, when it is an election and another's, or when run->status has become an error. Inline,
+ * since a small call is little else than this. */
+static inline __attribute__((always_inline)) int hx_step_issue(struct hx_run *run, struct hx_instance *instance,
+                                                               const struct hx_bound_step *step)
+{
+    switch (step->op) {
+    case HX_OP_COPY:
+        hx_data_copy(run, instance, step);
+        return 1;
+    case HX_OP_STREAM:
+        hx_data_stream(run, instance, step);
+        return 1;
+    case HX_OP_FETCH:
+        hx_data_fetch(run, instance, step);
+        return run->status == HX_SUCCESS;
+    case HX_OP_REDUCE:
+        hx_data_reduce(run, instance, step);
+        return 1;
+    case HX_OP_SEND:
+    case HX_OP_RECV:
+        hx_transfer_start(run, instance, step);
+        return run->status == HX_SUCCESS;
+    case HX_OP_JOIN:
+        return hx_transfers_done(run, instance, step);
+    case HX_OP_PUBLISH:
+        hx_flag_publish(run, instance, step);
+        return 1;
+    case HX_OP_ELECT:
+        return hx_is_elected(run, instance, step);
+    case HX_OP_AWAIT:
+        return hx_flags_reached(run, instance, step);
+    case HX_OP_LEARN:
+        run->status = hx_bound_learn(run);
+        return run->status == HX_SUCCESS;
+    }
+    __builtin_unreachable(); /* the builder makes no others */
+}

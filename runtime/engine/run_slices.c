@@ -2,7 +2,6 @@
 /* The executor of several slices: a window of slices of each stage is under way. It issues what can be issued, oldest slice first, and waits
  * when nothing can. */
 #include "runtime/engine/awaited.h"
-#include "runtime/engine/issue.h"
 #include "runtime/engine/run.h"
 #include "runtime/engine/trace_spans.h"
 

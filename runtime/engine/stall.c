@@ -16,11 +16,9 @@
  * for the failed one. */
 static hx_status_t failure(const struct hx_run *run)
 {
-    struct hx_transfers at = {0};
-
-    for (const struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));)
-        if (t->net.done < 0)
-            return hx_transfer_failure(run, t);
+    for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);)
+        if (at.t->net.done < 0)
+            return hx_transfer_failure(run, at.t);
     return HX_SUCCESS;
 }
 
@@ -66,12 +64,11 @@ static hx_status_t doubt(const struct hx_run *run, struct hx_transfer *t)
 
 static hx_status_t doubts(const struct hx_run *run)
 {
-    struct hx_transfers at = {0};
     hx_status_t status = HX_SUCCESS;
 
-    for (struct hx_transfer *t; status == HX_SUCCESS && (t = hx_transfer_next(run->bound, &at));)
-        if (t->far && !t->net.done && t->net.doubt)
-            status = doubt(run, t);
+    for (struct hx_transfers at = {0}; status == HX_SUCCESS && hx_transfer_next(run, &at);)
+        if (at.t->far && !at.t->net.done && at.t->net.doubt)
+            status = doubt(run, at.t);
     return status;
 }
 
@@ -143,7 +140,7 @@ static hx_status_t death(const struct hx_run *run)
         late_ask(process, far, &question);
         hx_stand_late(run->engine->process, far);
         if (engine->wait_clock.waited > MATE_NS && (mate = mate_of(process, far)) >= 0) {
-            question = hx_failure_question_of(far);
+            question = (struct hx_control_message){.kind = HX_MESSAGE_ASKS, .rank = far, .context = -1}; /* does far live? */
             late_ask(process, mate, &question);
         }
     }
@@ -291,10 +288,8 @@ static void pass_on(const struct hx_run *run)
 
 static int message_met_death(const struct hx_run *run)
 {
-    struct hx_transfers at = {0};
-
-    for (const struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));)
-        if (t->far && t->net.done == -HX_ERR_PEER_DEAD)
+    for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);)
+        if (at.t->far && at.t->net.done == -HX_ERR_PEER_DEAD)
             return 1;
     return 0;
 }
@@ -310,11 +305,10 @@ void hx_stall_name(const struct hx_run *run)
 void hx_stall_end(const struct hx_run *run)
 {
     int known = dead_member(run) >= 0; /* if so, a peer whose connection breaks may only have left the job because of that death */
-    struct hx_transfers at = {0};
 
-    for (const struct hx_transfer *t; !known && (t = hx_transfer_next(run->bound, &at));)
-        if (t->far && t->net.done == -HX_ERR_PEER_DEAD)
-            hx_watch_tell(run->engine->process->shared, t->net.peer);
+    for (struct hx_transfers at = {0}; !known && hx_transfer_next(run, &at);)
+        if (at.t->far && at.t->net.done == -HX_ERR_PEER_DEAD)
+            hx_watch_tell(run->engine->process->shared, at.t->net.peer);
     if (run->engine->process->net)
         pass_on(run);
 }
@@ -322,11 +316,10 @@ void hx_stall_end(const struct hx_run *run)
 /* Bytes moved in messages of the call. They show progress within long messages. */
 static uint64_t bytes_moved(const struct hx_run *run)
 {
-    struct hx_transfers at = {0};
     uint64_t bytes = 0;
 
-    for (const struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));)
-        bytes += t->net.completed_bytes;
+    for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);)
+        bytes += at.t->net.completed_bytes;
     return bytes;
 }
 

@@ -262,32 +262,33 @@ hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transf
     return (hx_status_t)-t->net.done;
 }
 
-struct hx_transfer *hx_transfer_next(const struct hx_bound *bound, struct hx_transfers *at)
+int hx_transfer_next(const struct hx_run *run, struct hx_transfers *at)
 {
-    for (; at->stage < bound->nstages; at->stage++, at->slice = 0) {
-        const struct hx_bound_stage *bs = &bound->stages[at->stage];
+    for (; at->stage < run->bound->nstages; at->stage++, at->slice = 0) {
+        const struct hx_bound_stage *bs = &run->bound->stages[at->stage];
         for (; at->slice < bs->window; at->slice++, at->i = 0)
-            if (at->i < bs->stage->ntransfers)
-                return &bs->instances[at->slice].transfers[at->i++];
+            if (at->i < bs->stage->ntransfers) {
+                at->t = &bs->instances[at->slice].transfers[at->i++];
+                return 1;
+            }
     }
-    return NULL;
+    return 0;
 }
 
 void hx_transfer_cancel_all(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
     struct hx_net *net = engine->process->net;
-    struct hx_transfers at = {0};
 
-    for (struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at));) {
-        if (HX_TRACING && t->net.since && !t->net.done)
-            HX_TRACE_MESSAGE(&t->net, 1);
-        if (t->far && !t->net.done)
-            hx_registry.net->cancel(net, &t->net);
+    for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);) {
+        if (HX_TRACING && at.t->net.since && !at.t->net.done)
+            HX_TRACE_MESSAGE(&at.t->net, 1);
+        if (at.t->far && !at.t->net.done)
+            hx_registry.net->cancel(net, &at.t->net);
     }
-    at = (struct hx_transfers){0}; /* all have been asked for: now the time runs for all of them */
-    for (struct hx_transfer *t; (t = hx_transfer_next(run->bound, &at)); t->net.done = 1)
-        while (t->far && !t->net.done && !hx_registry.net->cancel(net, &t->net))
+    /* all have been asked for: now the time runs for all of them */
+    for (struct hx_transfers at = {0}; hx_transfer_next(run, &at); at.t->net.done = 1)
+        while (at.t->far && !at.t->net.done && !hx_registry.net->cancel(net, &at.t->net))
             hx_registry.net->progress(net);
     for (int i = 0; i < engine->nactive; i++) {
         struct hx_ring_queue *q = &engine->queues[engine->active[i]];

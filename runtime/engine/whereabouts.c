@@ -17,16 +17,23 @@
 #define ANSWER_NS (10 * SECOND_NS)    /* an answer is used for so long: the next one comes before */
 #define BITS_OF(stamp) ((stamp) >> HX_SLICE_BITS)
 
-_Static_assert(HX_STAND_BYTES == HX_HEARD_WORDS * sizeof(uint64_t), "an answer fits as a whole");
-
 enum { BLOCKS = 1, STUCK = 2 }; /* flags of a stand */
 
-struct stand { /* as it was read */
-    uint64_t beat, since, stamp;
-    int context, awaits;
-    uint32_t flags;
+struct stand { /* what stands in a struct hx_stand */
+    uint64_t beat, since, stamp; /* ns: when this was last renewed; since when the process waits in this call for this rank; the call's stamp */
+    int32_t context, awaits;     /* the call's context; the rank of the job that it waits for, or -1 */
+    uint64_t flags;
     struct hx_signature signature;
 };
+
+struct heard { /* what stands in a struct hx_heard */
+    uint64_t at;  /* ns: when it came */
+    int64_t rank; /* of the job */
+    char text[HX_STAND_BYTES];
+};
+
+_Static_assert(sizeof(struct stand) == HX_STAND_WORDS * sizeof(uint64_t), "a stand fits as a whole");
+_Static_assert(sizeof(struct heard) == HX_HEARD_WORDS * sizeof(uint64_t), "an answer fits as a whole");
 
 struct sight { /* of a process of this node */
     uint64_t passed, since; /* the stamp of the last call that it has left; ns: since when this rank has seen that unchanged */
@@ -109,43 +116,36 @@ static int is_stuck(const struct hx_engine *engine)
     return 1;
 }
 
-static void stand_store(struct hx_stand *line, const struct stand *stand)
+/* Write n words that others may read meanwhile. The first is their time. */
+static void words_store(_Atomic uint64_t *words, const void *from, size_t n)
 {
-    uint64_t words[HX_SIGNATURE_WORDS];
+    uint64_t values[HX_HEARD_WORDS];
 
-    atomic_store_explicit(&line->beat, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release); /* pairs with the fence in stand_read: a reader that sees a part of this also sees beat
+    memcpy(values, from, n * sizeof(*values));
+    atomic_store_explicit(&words[0], 0, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* pairs with the fence in words_read: a reader that sees a part of this also sees the time
                                                 * changed */
-    memcpy(words, &stand->signature, sizeof(words));
-    for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
-        atomic_store_explicit(&line->signature[i], words[i], memory_order_relaxed);
-    atomic_store_explicit(&line->stamp, stand->stamp, memory_order_relaxed);
-    atomic_store_explicit(&line->context, stand->context, memory_order_relaxed);
-    atomic_store_explicit(&line->awaits, 1 + stand->awaits, memory_order_relaxed);
-    atomic_store_explicit(&line->flags, stand->flags, memory_order_relaxed);
-    atomic_store_explicit(&line->since, stand->since, memory_order_relaxed);
-    /* release pairs with the acquire in stand_read */
-    atomic_store_explicit(&line->beat, stand->beat, memory_order_release);
+    for (size_t i = 1; i < n; i++)
+        atomic_store_explicit(&words[i], values[i], memory_order_relaxed);
+    atomic_store_explicit(&words[0], values[0], memory_order_release); /* pairs with the acquire in words_read */
 }
 
-/* Read a line. Returns 0 if nothing stands there, or if its process is writing it. */
+/* Read them. Returns 0 if nothing stands there, or if its process is writing it. */
+static int words_read(_Atomic uint64_t *words, void *to, size_t n)
+{
+    uint64_t values[HX_HEARD_WORDS];
+
+    values[0] = atomic_load_explicit(&words[0], memory_order_acquire); /* pairs with the release in words_store */
+    for (size_t i = 1; i < n; i++)
+        values[i] = atomic_load_explicit(&words[i], memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in words_store */
+    memcpy(to, values, n * sizeof(*values));
+    return values[0] && atomic_load_explicit(&words[0], memory_order_relaxed) == values[0];
+}
+
 static int stand_read(struct hx_stand *line, struct stand *out)
 {
-    uint64_t words[HX_SIGNATURE_WORDS];
-
-    /* acquire pairs with the release in stand_store */
-    if ((out->beat = atomic_load_explicit(&line->beat, memory_order_acquire)) == 0)
-        return 0;
-    out->since = atomic_load_explicit(&line->since, memory_order_relaxed);
-    out->stamp = atomic_load_explicit(&line->stamp, memory_order_relaxed);
-    out->context = atomic_load_explicit(&line->context, memory_order_relaxed);
-    out->awaits = atomic_load_explicit(&line->awaits, memory_order_relaxed) - 1;
-    out->flags = atomic_load_explicit(&line->flags, memory_order_relaxed);
-    for (int i = 0; i < HX_SIGNATURE_WORDS; i++)
-        words[i] = atomic_load_explicit(&line->signature[i], memory_order_relaxed);
-    memcpy(&out->signature, words, sizeof(words));
-    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in stand_store */
-    return atomic_load_explicit(&line->beat, memory_order_relaxed) == out->beat;
+    return words_read(line->words, out, HX_STAND_WORDS);
 }
 
 void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
@@ -155,17 +155,19 @@ void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
     struct hx_stand *line = &shared->doorbells[shared->me].stand;
     struct hx_whereabouts *all = whereabouts_of(engine->process);
     uint64_t now = now_ns();
-    uint32_t blocks = engine->blocks ? BLOCKS : 0;
+    uint64_t blocks = engine->blocks ? BLOCKS : 0;
     struct stand before;
 
     if (!all)
         return;
     if (all->stands && stand_read(line, &before) && (before.flags & BLOCKS) == blocks && (is_sure || !(before.flags & STUCK)) &&
         before.context == engine->context && before.stamp == run->stamp && before.awaits == awaited)
-        atomic_store_explicit(&line->beat, now, memory_order_release); /* as in stand_store */
+        atomic_store_explicit(&line->words[0], now, memory_order_release); /* as in words_store */
     else
-        stand_store(line, &(struct stand){now, now, run->stamp, engine->context, awaited,
-                                          blocks | (is_sure && is_stuck(engine) ? STUCK : 0), run->bound->signature});
+        words_store(line->words,
+                    &(struct stand){now, now, run->stamp, engine->context, awaited,
+                                    blocks | (is_sure && is_stuck(engine) ? STUCK : 0), run->bound->signature},
+                    HX_STAND_WORDS);
     all->stands = 1;
     if (awaited >= 0 && row_of(shared, awaited) >= 0)
         sight_ns(engine->process, row_of(shared, awaited)); /* start to watch it */
@@ -176,7 +178,7 @@ void hx_stand_clear(struct hx_process *process)
     if (!process->whereabouts || !process->whereabouts->stands)
         return;
     process->whereabouts->stands = 0;
-    atomic_store_explicit(&process->shared->doorbells[process->shared->me].stand.beat, 0, memory_order_relaxed);
+    atomic_store_explicit(&process->shared->doorbells[process->shared->me].stand.words[0], 0, memory_order_relaxed);
 }
 
 /* ---- others of this node ------------------------------------------------------------------------------------- */
@@ -240,49 +242,22 @@ static void row_tell(struct hx_process *process, const struct hx_members *member
 
 /* ---- those of other nodes ------------------------------------------------------------------------------------ */
 
-/* The last answer, at most ns old, that any rank of this node got about this rank of another node, and when it came; NULL: there is
- * none. */
-static struct hx_heard *heard_of(const struct hx_shared *shared, int rank, uint64_t ns, uint64_t *heard_at)
+/* Has any rank of this node got an answer about this rank of another node lately? *heard: that. */
+static int heard_of(const struct hx_shared *shared, int rank, struct heard *heard)
 {
-    for (int row = 0; row < shared->n; row++) {
-        struct hx_heard *heard = &shared->doorbells[row].heard;
-        uint64_t at = atomic_load_explicit(&heard->at, memory_order_acquire); /* pairs with the release in heard_keep */
-        if (at && now_ns() - at < ns && atomic_load_explicit(&heard->rank, memory_order_relaxed) == rank) {
-            *heard_at = at;
-            return heard;
-        }
-    }
-    return NULL;
-}
-
-static void heard_keep(const struct hx_shared *shared, int rank, const char *text)
-{
-    struct hx_heard *heard = &shared->doorbells[shared->me].heard;
-    uint64_t words[HX_HEARD_WORDS] = {0};
-
-    snprintf((char *)words, sizeof(words), "%.*s", (int)HX_STAND_BYTES - 1, text);
-    atomic_store_explicit(&heard->at, 0, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release); /* pairs with the fence in far_tell */
-    for (int i = 0; i < HX_HEARD_WORDS; i++)
-        atomic_store_explicit(&heard->text[i], words[i], memory_order_relaxed);
-    atomic_store_explicit(&heard->rank, rank, memory_order_relaxed);
-    atomic_store_explicit(&heard->at, now_ns(), memory_order_release); /* pairs with the acquire in heard_of */
+    for (int row = 0; row < shared->n; row++)
+        if (words_read(shared->doorbells[row].heard.words, heard, HX_HEARD_WORDS) && now_ns() - heard->at < ANSWER_NS && heard->rank == rank)
+            return 1;
+    return 0;
 }
 
 static void far_tell(struct hx_process *process, int rank, char *text, size_t capacity)
 {
     const struct hx_whereabouts *all = process->whereabouts;
-    uint64_t at, words[HX_HEARD_WORDS + 1] = {0};
-    struct hx_heard *heard = heard_of(process->shared, rank, ANSWER_NS, &at);
+    struct heard heard;
 
-    for (int i = 0; heard && i < HX_HEARD_WORDS; i++)
-        words[i] = atomic_load_explicit(&heard->text[i], memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire); /* pairs with the fence in heard_keep: if the text was overwritten meanwhile, at has
-                                                * changed */
-    if (heard && atomic_load_explicit(&heard->at, memory_order_relaxed) != at)
-        text[0] = 0;
-    else if (heard)
-        snprintf(text, capacity, "%s", (const char *)words);
+    if (heard_of(process->shared, rank, &heard))
+        snprintf(text, capacity, "%s", heard.text);
     else if (all && all->late == rank && all->late_since)
         snprintf(text, capacity, "has not answered for %.1f s: it is outside Hierax, or stopped", seconds(now_ns() - all->late_since));
     else
@@ -390,9 +365,12 @@ static void crossing_note(struct hx_process *process, const struct hx_members *m
 void hx_stand_heard(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,
                     const struct hx_control_message *message)
 {
+    struct heard heard = {now_ns(), message->rank, ""};
+
     if (message->rank < 0 || message->rank >= process->size)
         return;
-    heard_keep(process->shared, message->rank, message->stands.text);
+    snprintf(heard.text, sizeof(heard.text), "%.*s", (int)sizeof(heard.text) - 1, message->stands.text);
+    words_store(process->shared->doorbells[process->shared->me].heard.words, &heard, HX_HEARD_WORDS);
     if (process->whereabouts)
         process->whereabouts->late_since = 0;
     if (message->stands.crossed && whereabouts_of(process) && message->rank == peer)
@@ -446,7 +424,7 @@ static hx_status_t crossed_fail(const struct hx_run *run, const struct stand *mi
     const struct hx_shared *shared = run->engine->process->shared;
     char call[HX_CALL_TEXT_BYTES];
 
-    stand_store(&shared->doorbells[shared->me].crossed, mine);
+    words_store(shared->doorbells[shared->me].crossed.words, mine, HX_STAND_WORDS);
     call_tell(run->engine->members, mine, call, sizeof(call));
     return hx_fail(HX_ERR_MISMATCH, "%s, call %llu: ranks of the job make different calls and wait for each other: rank %d is in "
                                     "%s; rank %d "

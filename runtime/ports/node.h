@@ -71,20 +71,16 @@ enum hx_life {
     HX_LIFE_LEFT     /* the rank has left the job by hx_finalize: the end of its process is no death */
 };
 
-struct hx_stand { /* where a process waits, if it waits long. Only this process writes it: see whereabouts.h */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t beat; /* ns of CLOCK_MONOTONIC_COARSE: when this was last renewed; 0: the process does not
-                                                    * wait. Stored last, with release */
-    _Atomic uint64_t since, stamp;                 /* ns: since when it waits in this call for this rank; the call's stamp */
-    _Atomic int32_t context, awaits;               /* the call's context; 1 + the rank of the job that it waits for, or 0 */
-    _Atomic uint32_t flags;
-    _Atomic uint64_t signature[HX_SIGNATURE_WORDS];
+/* What a process tells of itself if it waits long. Only this process writes it: see whereabouts.c. words[0] is the time (ns of
+ * CLOCK_MONOTONIC_COARSE) of the rest, stored last, with release; 0: nothing stands here, or it is being written. */
+#define HX_STAND_WORDS (5 + HX_SIGNATURE_WORDS)
+struct hx_stand { /* where it waits */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t words[HX_STAND_WORDS];
 };
 
-#define HX_HEARD_WORDS 46
-struct hx_heard { /* the last answer that a process got about where a rank of another node is. Only this process writes it */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t at; /* ns, as beat: when it came; 0: it is being written, or there is none */
-    _Atomic int32_t rank;                        /* of the job */
-    _Atomic uint64_t text[HX_HEARD_WORDS];
+#define HX_HEARD_WORDS 48
+struct hx_heard { /* the last answer that it got about where a rank of another node is */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t words[HX_HEARD_WORDS];
 };
 
 struct hx_doorbell { /* of one process; written by it alone, but for bell */

@@ -77,7 +77,7 @@ hx_status_t hx_finalize(void)
     hx_unlock();
     if (status != HX_SUCCESS)
         return status;
-    hx_watch_finish(world->process.shared);
+    hx_watch_set(world->process.shared, HX_LIFE_LEAVING);
     if (world->process.env->stats)
         hx_stats_tell(world, failed);
     if (!failed)
@@ -86,7 +86,7 @@ hx_status_t hx_finalize(void)
     if (status == HX_ERR_MISMATCH && !world->comms->members.failed) { /* by HX_CHECK: the others go on */
         if (HX_TRACING)
             hx_trace_write(world);
-        hx_watch_go_on(world->process.shared);
+        hx_watch_set(world->process.shared, HX_LIFE_HERE);
         return status;
     }
     hx_progress_thread_end(world);

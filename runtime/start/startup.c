@@ -244,7 +244,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     if (finishes && !orderly)
         hx_failed_finish(world);
     if (finishes || (world->process.shared && orderly))
-        hx_watch_leave(world->process.shared);
+        hx_watch_set(world->process.shared, HX_LIFE_LEFT);
     /* where one communicator has failed others go on */
     stays = world->process.net && hx_registry.net->close(world->process.net, world->comms != NULL);
     if (!stays)
