@@ -10,15 +10,11 @@
 #define PATIENCE_NS 5e9   /* ns after which one warning tells that a call waits, */
 #define PATIENCE_PART 4   /* or after this part of HX_TIMEOUT, if that is less: one fourth */
 
-struct text {
-    char *at, *end;
-    int items;
-};
-
-static void text_rank(struct text *t, int rank)
+static void rank_append(char *text, size_t capacity, int rank)
 {
-    int n = snprintf(t->at, (size_t)(t->end - t->at), "%s%d", t->items++ ? ", " : "", rank);
-    t->at += n < t->end - t->at ? n : t->end - t->at;
+    size_t used = strlen(text);
+
+    snprintf(text + used, capacity - used, "%s%d", used ? ", " : "", rank);
 }
 
 int hx_awaited_remote(const struct hx_run *run)
@@ -103,23 +99,22 @@ void hx_awaited_describe(const struct hx_run *run, char *text, size_t bytes)
 {
     const struct hx_node *node = &run->engine->node;
     char missing[256] = "", far[128] = "";
-    struct text t = {missing, missing + sizeof(missing), 0}, u = {far, far + sizeof(far), 0};
     int told[ABSENT_TOLD], ntold = 0, far_told = -1;
 
     for (int i = 0; i < node->n; i++) {
         struct hx_control *control = hx_node_control(node, i);
         int remote = i == node->me ? hx_awaited_remote(run) : (int)atomic_load_explicit(&control->waits_for, memory_order_relaxed) - 1;
         if (hx_awaited_is_outside(run, i)) {
-            text_rank(&t, node->ranks[i]);
+            rank_append(missing, sizeof(missing), node->ranks[i]);
             if (ntold < ABSENT_TOLD)
                 told[ntold++] = node->ranks[i];
         } else if (remote >= 0) {
-            text_rank(&u, remote);
+            rank_append(far, sizeof(far), remote);
             far_told = remote;
         }
     }
-    snprintf(text, bytes, "%s%s%s%s", t.items ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived", missing,
-             u.items ? "; no message came from rank on another node: " : "", far);
+    snprintf(text, bytes, "%s%s%s%s", missing[0] ? "ranks of this node that have not arrived: " : "all ranks of this node have arrived",
+             missing, far[0] ? "; no message came from rank on another node: " : "", far);
     for (int i = 0; i < ntold; i++)
         where_tell(run, told[i], text, bytes);
     if (far_told >= 0)

@@ -8,11 +8,6 @@
 
 #define FOLD_BYTES ((size_t)8192) /* results of the program's own operation, that stay in the cache */
 
-static unsigned min_window(unsigned window, uint64_t slices)
-{
-    return slices < window ? (unsigned)slices : window;
-}
-
 /* Does all that ever stands in a slot of this stage fit in the line of a flag? There it is aligned to 8 bytes. All ranks of the node must
  * say the same, and domains have their blocks in other orders: never, where there are such. */
 static int slot_is_tiny(const struct hx_bound_stage *bs)
@@ -38,7 +33,9 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
     bs->me = (uint32_t)stage->me;
     bs->mate = HX_NO_MATE;
     bs->reduces_by_spans = bound->user.fn != NULL;
-    bs->window = min_window(stage->coarse ? choice->window_coarse : choice->window_fine, bs->layout.nslices);
+    bs->window = stage->coarse ? choice->window_coarse : choice->window_fine;
+    if (bs->layout.nslices < bs->window)
+        bs->window = (unsigned)bs->layout.nslices;
     bs->tiny_slot = slot_is_tiny(bs);
     bs->controls = calloc((size_t)stage->n, sizeof(*bs->controls));
     bs->doorbells = calloc((size_t)stage->n, sizeof(*bs->doorbells));

@@ -43,26 +43,19 @@ static void pair_place(const struct hx_bound *bound, struct hx_bound_step *step)
     }
 }
 
-/* Blocks of several pairs, wherever they stand. */
-static void pairs_place(const struct hx_node *node, struct hx_bound_step *step)
-{
-    struct hx_instance *instance = step->instance;
-
-    hx_bind_step(node, instance->stage, step->plan_step, 0, step);
-    step->instance = instance;
-}
-
 /* The steps that move short blocks, or the others. */
 static void steps_place(const struct hx_node *node, struct hx_bound *bound, int of_short)
 {
     for (struct hx_bound_step *step = bound->steps; step < bound->steps_end; step++) {
-        enum hx_share share = step->instance->stage->stage->share;
+        struct hx_instance *instance = step->instance;
+        enum hx_share share = instance->stage->stage->share;
         if (step->plan_step->nblocks == 0 || share == HX_SHARE_COUNTS || (share == HX_SHARE_SHORT) != of_short)
             continue;
-        if (of_short)
-            pairs_place(node, step);
+        if (of_short) /* blocks of several pairs, wherever they stand */
+            hx_bind_step(node, instance->stage, step->plan_step, 0, step);
         else
             pair_place(bound, step);
+        step->instance = instance;
     }
 }
 

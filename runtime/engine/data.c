@@ -3,7 +3,7 @@
  * The data of a plan: its COPY and REDUCE steps. A step's operands are named by space and blocks. Where each is one
  * span, bind has written down an offset, and the step is one memcpy or one call of a kernel over all sources. Where
  * blocks are scattered (they wrap around, or are several pieces of the vector), the spans of all operands are walked
- * side by side. A COPY that bind has made a STREAM goes around the caches.
+ * side by side.
  */
 #include "runtime/base/memcpy.h"
 #include "runtime/base/stream.h"
@@ -39,18 +39,12 @@ static inline void piece_copy(const struct hx_run *run, const struct hx_bound_st
 {
     if (bytes - NUMBER_MIN_BYTES <= NUMBER_MAX_BYTES - NUMBER_MIN_BYTES)
         number_copy(dst, src, bytes);
+    else if (step->streams && bytes && dst != src && !hx_reduces_in_place(run))
+        run->engine->streamed_bytes += hx_stream(dst, src, bytes);
     else if (bytes >= HX_SHARE_LEAST && step->dst.space == HX_SLOT)
         hx_share(run->engine, dst, src, bytes);
     else if (bytes && dst != src)
         hx_memcpy(dst, src, bytes);
-}
-
-static void piece_stream(const struct hx_run *run, const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src, size_t bytes)
-{
-    if (hx_reduces_in_place(run))
-        piece_copy(run, step, dst, src, bytes);
-    else if (bytes && dst != src)
-        run->engine->streamed_bytes += hx_stream(dst, src, bytes);
 }
 
 /* The sources of a reduce, from src on: a slot of every member, or rows of which own has none. */
@@ -119,7 +113,7 @@ static struct hx_walk walk_start(struct hx_run *run, const struct hx_instance *i
     return w;
 }
 
-/* COPY, STREAM or REDUCE piece by piece, along the spans of all operands; every REDUCE by the program's own operation, which so
+/* COPY or REDUCE piece by piece, along the spans of all operands; every REDUCE by the program's own operation, which so
  * costs no other call an instruction. */
 static void data_scattered(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
@@ -139,8 +133,6 @@ static void data_scattered(struct hx_run *run, const struct hx_instance *instanc
             (run->bound->user.fn ? user_reduce : piece_reduce)(run, instance, step, dst + hx_walk_at(&to),
                                                                src + hx_walk_at(&from), own ? own + hx_walk_at(&with) : NULL,
                                                                bytes / run->bound->elem_bytes);
-        else if (step->op == HX_OP_STREAM)
-            piece_stream(run, step, dst + hx_walk_at(&to), src + hx_walk_at(&from), bytes);
         else
             piece_copy(run, step, dst + hx_walk_at(&to), src + hx_walk_at(&from), bytes);
         hx_walk_advance(&to, bytes);
@@ -154,14 +146,6 @@ void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const 
 {
     if (step->contiguous)
         piece_copy(run, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
-    else
-        data_scattered(run, instance, step);
-}
-
-void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
-{
-    if (step->contiguous)
-        piece_stream(run, step, hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src), step->bytes);
     else
         data_scattered(run, instance, step);
 }

@@ -46,7 +46,7 @@ struct hx_operand {
 struct hx_bound_step {
     enum hx_opcode op;
     int contiguous; /* every operand is one span; else offsets are of the slice, and the layout is asked for spans */
-    int streams;    /* COPY, FETCH: what it writes nobody reads soon; such a COPY is a STREAM */
+    int streams;    /* COPY, FETCH: nobody reads soon what it writes. It goes around the caches, see stream.h */
     uint32_t peer, n, tag, handle;
     uint32_t self;           /* AWAIT: the member whose flag is not looked at: this rank, unless it awaits that flag alone */
     uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
@@ -265,8 +265,6 @@ void hx_bind_streams(const struct hx_engine *engine, struct hx_bound *bound);
 static inline void hx_bind_stream(const struct hx_bound_stage *bs, uint32_t i, struct hx_bound_step *step)
 {
     step->streams = i >= bs->streams_from && step->dst.space == HX_OUT;
-    if (step->streams && step->op == HX_OP_COPY)
-        step->op = HX_OP_STREAM;
 }
 
 /* Note of a step of a plan with pair counts which pair's block it moves. */
@@ -308,9 +306,8 @@ static inline void hx_walk_advance(struct hx_walk *w, size_t bytes)
     }
 }
 
-/* COPY, STREAM and REDUCE, done at once. */
+/* COPY and REDUCE, done at once. */
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
-void hx_data_stream(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 /* The caller's buffers are its own again, though others may not have fetched what was offered: their calls fail. */
 void hx_fetch_withdraw(struct hx_control *mine);

@@ -40,9 +40,6 @@ static inline __attribute__((always_inline)) int hx_step_issue(struct hx_run *ru
     case HX_OP_COPY:
         hx_data_copy(run, instance, step);
         return 1;
-    case HX_OP_STREAM:
-        hx_data_stream(run, instance, step);
-        return 1;
     case HX_OP_FETCH:
         hx_data_fetch(run, instance, step);
         return run->status == HX_SUCCESS;
@@ -65,6 +62,8 @@ static inline __attribute__((always_inline)) int hx_step_issue(struct hx_run *ru
     case HX_OP_LEARN:
         run->status = hx_bound_learn(run);
         return run->status == HX_SUCCESS;
+    case HX_OPCODE_COUNT:
+        break;
     }
     __builtin_unreachable(); /* the builder makes no others */
 }

@@ -9,11 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct hx_ring_queue *queue_of(struct hx_engine *engine, int peer, int ring, int sending)
-{
-    return &engine->queues[((size_t)peer * HX_PAIR_RINGS + (size_t)ring) * 2 + (size_t)sending];
-}
-
 /* Copy n bytes between the transfer's segments, from where it stands, and a chunk. */
 static void segments_move(struct hx_engine *engine, struct hx_transfer *t, unsigned char *chunk, size_t n, int to_chunk)
 {
@@ -142,7 +137,7 @@ int hx_transfer_progress(struct hx_engine *engine)
 static void ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer, int ring)
 {
     int sending = t->net.direction == HX_NET_SEND;
-    struct hx_ring_queue *q = queue_of(engine, peer, ring, sending);
+    struct hx_ring_queue *q = &engine->queues[(peer * HX_PAIR_RINGS + ring) * 2 + sending];
 
     q->peer = peer;
     q->ring = ring;
@@ -203,11 +198,6 @@ static int segments_set(struct hx_run *run, const struct hx_instance *instance, 
     return 0;
 }
 
-static uint32_t shared_stage(const struct hx_bound *bound, const struct hx_bound_stage *bs, uint32_t member)
-{
-    return hx_plan_shared(bound->plan, (int)(bs - bound->stages), member);
-}
-
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
 {
     const struct hx_bound_stage *bs = instance->stage;
@@ -229,7 +219,8 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     t->net.total_bytes = step->bytes;
     t->net.completed_bytes = 0;
     uint64_t number = engine->pairs ? hx_pair_count(engine, rank, step->op == HX_OP_SEND) : engine->call;
-    uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->ring : shared_stage(run->bound, bs, step->peer);
+    uint32_t stage = here ? HX_MATCH_STAGES / 2 + (uint32_t)bs->ring
+                          : hx_plan_shared(run->bound->plan, (int)(bs - run->bound->stages), step->peer);
     t->net.match = hx_match_id(engine->prefix, number, stage, instance->slice, step->tag);
     t->net.flow = hx_flow_number(engine->flow_prefix, stage, instance->slice);
     t->net.signature = hx_signature_mix(run->bound->signature_bits, number, engine->members->id.generation);

@@ -18,9 +18,6 @@
 
 #include "runtime/engine/engine.h"
 
-/* Threads of this process; 0: not known. */
-int hx_threads_count(void);
-
 struct hx_whereabouts; /* what this process has seen and heard of others */
 
 #define HX_STAND_BYTES sizeof(((struct hx_control_message *)0)->stands.text) /* of a text */

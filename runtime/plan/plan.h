@@ -31,8 +31,7 @@ enum hx_opcode {
 #define HX_OPCODE(name, text, writes, async, synopsis) HX_OP_##name,
 #include "runtime/plan/op.def"
 #undef HX_OPCODE
-    HX_OPCODE_COUNT,
-    HX_OP_STREAM = HX_OPCODE_COUNT /* bind's own: a COPY around the caches, see stream.h */
+    HX_OPCODE_COUNT
 };
 
 /* Where data lives. */

@@ -2,6 +2,7 @@
 /* Starting and stopping. */
 #include "runtime/api/call.h"
 #include "runtime/base/handle.h"
+#include "runtime/base/process.h"
 #include "runtime/api/lock.h"
 #include "runtime/start/startup.h"
 #include "runtime/engine/liveness.h"
@@ -22,7 +23,7 @@ static void forget_world(void)
 
 hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
 {
-    const int threads = hx_threads_count();
+    const int threads = hx_process_stat(0, HX_PROCESS_THREADS);
     hx_status_t status;
 
     if (!world)
@@ -44,7 +45,7 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     memset(hx_world->stats.colls, 0, sizeof(hx_world->stats.colls)); /* those of the program count */
     *world = hx_world->comms;
     hx_progress_thread_start(hx_world);
-    hx_world->process.threads = threads == 1 ? hx_threads_count() : 0;
+    hx_world->process.threads = threads == 1 ? hx_process_stat(0, HX_PROCESS_THREADS) : 0;
     return HX_SUCCESS;
 }
 
