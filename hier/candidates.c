@@ -79,7 +79,8 @@ struct candidate_list {
 static int holds_too_much(const struct hx_candidate *candidate, const struct hx_shape *shape, double bytes)
 {
     return hx_coll_reduces(candidate->coll) && hx_coll_gets(candidate->coll) != HX_HOLDS_ALL && shape->nlevels &&
-           hx_candidate_needs(candidate, HX_NEEDS_LEVELS) && bytes * shape->most_domains[shape->nlevels - 1] / shape->max_local > LEVELS_WORK_BYTES;
+           hx_candidate_needs(candidate, HX_NEEDS_LEVELS) &&
+           bytes * shape->most_domains[shape->nlevels - 1] / shape->max_local > LEVELS_WORK_BYTES;
 }
 
 static void candidate_add(struct candidate_list *list, const struct hx_candidate *candidate)

@@ -200,12 +200,6 @@ static double fine_slice(const struct hx_planner *planner, const struct hx_candi
     return runs_ahead(candidate, planner->shape->nranks) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
 }
 
-/* Half as many slices as there may be: slots that are too long still are cut. */
-static double least_of_slices(double slice, double bytes)
-{
-    return slice > bytes / (SLICES_MAX / 2) ? slice : bytes / (SLICES_MAX / 2);
-}
-
 /* Nobody knows how long a vector with pair counts is: one slice. What is chosen is which of its blocks are short: copying them a few times
  * inside the nodes costs less than a message of their own, and there is room for all. */
 static void limit_choose(const struct hx_planner *planner, const struct deciding *d, uint64_t count, uint32_t elem_bytes,
@@ -264,9 +258,10 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     if (hx_coll_has_pair_counts(plan->coll) && plan->nlanes) {
         limit_choose(planner, &d, count, elem_bytes, choice);
     } else {
-        double slice = least_of_slices(wanted > 0 ? wanted : fine_slice(planner, candidate, bytes), bytes);
+        /* half as many slices as there may be: slots that are too long still are cut */
+        double slice = wanted > 0 ? wanted : fine_slice(planner, candidate, bytes), least = bytes / (SLICES_MAX / 2);
         choice->coarse_slices = planner->shape->nnodes > 1 ? coarse_slices(planner, candidate, &d, bytes) : 1;
-        fine_slices_choose(planner, &d, bytes, slice, count, elem_bytes, choice);
+        fine_slices_choose(planner, &d, bytes, slice > least ? slice : least, count, elem_bytes, choice);
         window_widen(planner, candidate, &d, count, elem_bytes, choice);
     }
     deciding_release(&d);

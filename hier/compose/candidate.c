@@ -93,11 +93,6 @@ static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)
     return part ? part->coll == wanted : wanted == HX_COLL_COUNT;
 }
 
-static int has_levels_for(const struct hx_candidate *candidate, const struct hx_shape *shape)
-{
-    return shape->nlevels || !hx_candidate_needs(candidate, HX_NEEDS_LEVELS);
-}
-
 int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs)
 {
     const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
@@ -138,7 +133,8 @@ int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shap
 {
     unsigned scope = hx_flat_scope(shape);
 
-    if ((candidate->ordered && !hx_candidate_keeps_order(candidate, shape)) || !has_levels_for(candidate, shape) || !ring_fits(candidate, shape))
+    if ((candidate->ordered && !hx_candidate_keeps_order(candidate, shape)) || !ring_fits(candidate, shape) ||
+        (!shape->nlevels && hx_candidate_needs(candidate, HX_NEEDS_LEVELS)))
         return 0;
     if (hx_coll_has_pairs(candidate->coll) &&
         (candidate->lanes && !hx_coll_has_pair_counts(candidate->coll) ? shape->nnodes : shape->nranks) > HX_MATRIX_MEMBERS)

@@ -3,7 +3,40 @@
 #pragma once
 
 #include "hier/compose/compose.h"
-#include "hier/compose/lists.h"
+#include <stdlib.h>
+
+/* Lists of numbers under construction: the blocks or rows of one stage. A failure is sticky. */
+struct hx_lists {
+    uint32_t *start, *items;
+    uint32_t n, nitems, capacity;
+    int failed;
+};
+
+static inline void hx_lists_open(struct hx_lists *l, int nblocks)
+{
+    *l = (struct hx_lists){.start = calloc((size_t)nblocks + 1, sizeof(uint32_t))};
+    l->failed = !l->start;
+}
+
+static inline void hx_lists_item(struct hx_lists *l, int item)
+{
+    if (l->nitems == l->capacity) {
+        uint32_t capacity = l->capacity ? 2 * l->capacity : 16, *items = realloc(l->items, capacity * sizeof(*items));
+        if (!items) {
+            l->failed = 1;
+            return;
+        }
+        l->items = items;
+        l->capacity = capacity;
+    }
+    l->items[l->nitems++] = (uint32_t)item;
+}
+
+static inline void hx_lists_block_end(struct hx_lists *l)
+{
+    if (!l->failed)
+        l->start[++l->n] = l->nitems;
+}
 
 struct composer {
     const struct hx_shape *shape;

@@ -187,33 +187,22 @@ static double cores_of(const struct hx_cost_params *p, const struct hx_shape *sh
     return shape->nranks / p->oversubscription;
 }
 
-/* One algorithm between nodes. Ranks that outnumber the job's cores do all that goes between these on the cores that there are. */
-struct between {
-    double one_us; /* messages of the busiest member, and of others of its node that go before its own */
-    double all_us; /* those of all members on the job's cores */
-    double bytes_us;
-};
-
-static double between_us(const struct between *b)
-{
-    return larger(b->one_us, b->all_us) + b->bytes_us;
-}
-
-/* `streams` members per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. Cores that copy what goes
- * between nodes have the sums to do besides: this part of them. */
-static struct between between_of(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, const struct hx_counts *c,
-                                 double bytes, int streams, double all, double all_bytes, double sums)
+/* One algorithm between nodes. Ranks that outnumber the job's cores do all that goes between these on the cores that there are.
+ * `streams` members per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. Cores that copy what goes
+ * between nodes have the sums to do besides: this part of them. before_us: messages of others of its node that go before those of the
+ * busiest member. */
+static double between_us(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, const struct hx_counts *c,
+                         double bytes, int streams, double all, double all_bytes, double sums, double before_us)
 {
     double cores = cores_of(p, shape), per_sum = p->copies ? 1 / p->reduce_gb_s : 0, ways = c->one_way ? 1 : 2;
     double slices = passed_slices(c, coll, slices_of(p, coll, c, bytes)), vectors = vectors_passed(c, slices);
     double wire = vectors * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
     double core = larger((vectors * ways / p->core_gb_s + c->reads * per_sum * sums) * bytes,
-                         (2 * c->all_vectors / p->core_gb_s + c->all_reads * per_sum) * all_bytes / cores);
+                       (2 * c->all_vectors / p->core_gb_s + c->all_reads * per_sum) * all_bytes / cores);
     double each = p->message_us * (hx_coll_is_rooted(coll) ? ways / 2 : 1); /* most roots only send, or only receive */
+    double one_us = c->rounds * (p->net_alpha_us + switches(p)) + further(c) * each + before_us;
 
-    return (struct between){.one_us = c->rounds * (p->net_alpha_us + switches(p)) + further(c) * each,
-                            .all_us = c->all_messages * slices * all * p->message_us / cores,
-                            .bytes_us = larger(wire, core) * 1e-3};
+    return larger(one_us, c->all_messages * slices * all * p->message_us / cores) + larger(wire, core) * 1e-3;
 }
 
 double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes)
@@ -241,10 +230,9 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
         inside = (shape->max_local - 1) / others;
         outside = 1 - inside;
     }
-    struct between b = between_of(params, shape, candidate->coll, &c, outside * bytes / channels, crossing, crossing_part * channels,
-                                  crossing_part * bytes, crossing_part);
-    b.one_us += (c.rounds * (channels - 1) + further(&c) * (crossing - 1)) * params->message_us;
-    cost.inter_us = between_us(&b);
+    double before_us = (c.rounds * (channels - 1) + further(&c) * (crossing - 1)) * params->message_us;
+    cost.inter_us = between_us(params, shape, candidate->coll, &c, outside * bytes / channels, crossing, crossing_part * channels,
+                               crossing_part * bytes, crossing_part, before_us);
     cost.rounds = c.rounds;
     cost.net_bytes = c.vectors * outside * bytes / channels * crossing;
     if (shape->max_local > 1)
@@ -310,9 +298,8 @@ static struct hx_cost composed_cost(const struct hx_cost_params *params, const s
                     before_lanes_us(params, shape, candidate, bytes) + after_lanes_us(params, shape, candidate, bytes);
     double lane_bytes = hx_cost_lane_bytes(shape, candidate->coll, lanes, bytes);
     hx_cost_counts(candidate->inter, shape->nnodes, &c);
-    struct between b = between_of(params, shape, candidate->inter->coll, &c, lane_bytes, lanes, lanes, lanes * lane_bytes, 1);
-    b.one_us += c.rounds * (lanes - 1) * params->message_us;
-    cost.inter_us = between_us(&b);
+    cost.inter_us = between_us(params, shape, candidate->inter->coll, &c, lane_bytes, lanes, lanes, lanes * lane_bytes, 1,
+                               c.rounds * (lanes - 1) * params->message_us);
     cost.rounds = c.rounds;
     cost.net_bytes = c.vectors * lane_bytes * lanes;
     return cost;

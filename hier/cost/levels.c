@@ -47,7 +47,8 @@ static double vectors_read(const struct hx_shape *shape, const struct hx_algorit
         c = algorithm->counts((struct hx_group){.coll = coll, .p = (int)n, .owners = (int)n});
         return caches * (c.read_by_all * far + c.read_from_one) + c.read_by_one * far + m * c.read_in_parts * far;
     }
-    if (hx_coll_has_pairs(coll) || hx_coll_is_scan(coll) || coll == HX_COLL_BARRIER || coll == HX_COLL_GATHER || coll == HX_COLL_SCATTER)
+    if (hx_coll_has_pairs(coll) || hx_coll_is_scan(coll) || hx_coll_gets(coll) == HX_HOLDS_NOTHING ||
+        (hx_coll_is_rooted(coll) && hx_coll_has_blocks(coll)))
         return 0;
     hx_cost_counts(algorithm, (int)n, &c);
     return c.neighbours ? c.vectors : c.vectors * m * far / (n - 1);
@@ -93,7 +94,7 @@ static double phase_us(const struct hx_cost_params *p, const struct hx_shape *sh
 
 double hx_cost_levels_us(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes)
 {
-    int reduces = coll != HX_COLL_ALLGATHER && coll != HX_COLL_BCAST, gathers = coll != HX_COLL_REDUCE_SCATTER && coll != HX_COLL_REDUCE;
+    int reduces = hx_coll_reduces(coll), gathers = hx_coll_gets(coll) == HX_HOLDS_ALL;
     double root = hx_cost_hand_over(p, reduces ? n - 1 : 1) + (1 + 1.0 / n) * bytes / p->intra_gb_s * 1e-3 * p->oversubscription;
 
     return (reduces ? phase_us(p, shape, 1, n, owners, bytes) : 0) + (gathers ? phase_us(p, shape, 0, n, owners, bytes) : 0) +
