@@ -43,19 +43,18 @@ static void target_abandon(struct hx_net *net, struct hx_chunk *chunk)
     hx_chunk_release(net, chunk);
 }
 
-static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk, void *op)
+static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk)
 {
-    if (chunk->op != op)
-        return;
+    struct hx_net_op *op = chunk->op;
+    size_t bytes = chunk->bytes;
+
     if (chunk->kind == HX_CHUNK_REPOST) { /* nothing is posted */
-        size_t bytes = chunk->bytes;
         chunk->edge->reposts--;
         chunk->edge->recvs_in_flight--;
         net->recvs_in_flight--;
         hx_chunk_drop(net, chunk);
         hx_message_advance(net, op, bytes);
     } else if (may_be_abandoned(net, chunk) || (chunk->kind == HX_CHUNK_TARGET && chunk->edge->process_ended)) {
-        size_t bytes = chunk->bytes;
         chunk->op = NULL;
         if (chunk->kind == HX_CHUNK_TARGET)
             target_abandon(net, chunk);
@@ -89,7 +88,15 @@ void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t statu
     if (op->completed_bytes == op->posted_bytes)
         op->done = -(int)status;
     else
-        hx_chunks_visit(net, chunk_cancel, op);
+        for (struct hx_chunk *chunk = NULL; (chunk = hx_chunk_next(net, chunk));)
+            if (chunk->op == op)
+                chunk_cancel(net, chunk);
+}
+
+void hx_queue_fail(struct hx_net *net, struct hx_op_queue *queue, hx_status_t status)
+{
+    while (queue->head)
+        hx_message_fail(net, queue->head, status);
 }
 
 int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t theirs)
@@ -124,82 +131,62 @@ int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 
 /* ---- all of them */
 
-static void queue_fail(struct hx_op_queue *queue, hx_status_t why)
+static void message_break(struct hx_net_op *op, hx_status_t why)
+{
+    op->done = -(int)why;
+    hx_detail_keep(op->why);
+}
+
+static void queue_break(struct hx_op_queue *queue, hx_status_t why)
 {
     for (struct hx_net_op *op = queue->head, *next; op; op = next) {
         next = op->next;
-        op->done = -(int)why;
-        hx_detail_keep(op->why);
+        message_break(op, why);
     }
     queue->head = NULL;
 }
 
-static void chunk_break(struct hx_net *net, struct hx_chunk *chunk, void *arg)
-{
-    (void)arg;
-    if (chunk->op) {
-        chunk->op->done = -(int)(chunk->op->failed ? chunk->op->failed : net->broken);
-        hx_detail_keep(chunk->op->why);
-    }
-    chunk->op = NULL;
-}
-
-static void recv_cancel(struct hx_net *net, struct hx_chunk *chunk, void *arg)
-{
-    (void)net;
-    (void)arg;
-    if (chunk->kind == HX_CHUNK_RECV)
-        fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
-}
-
 void hx_net_break(struct hx_net *net, hx_status_t why)
 {
+    struct hx_chunk *chunk;
+
     if (net->broken)
         return;
     net->broken = why;
     hx_detail_keep(net->why);
     hx_recall(net->why);
-    hx_chunks_visit(net, recv_cancel, NULL); /* the close may take longer than this rank waits */
+    for (chunk = NULL; (chunk = hx_chunk_next(net, chunk));)
+        if (chunk->kind == HX_CHUNK_RECV) /* the close may take longer than this rank waits */
+            fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
     hx_endpoints_close(net);
-    hx_chunks_visit(net, chunk_break, NULL);
+    for (chunk = NULL; (chunk = hx_chunk_next(net, chunk)); chunk->op = NULL)
+        if (chunk->op)
+            message_break(chunk->op, chunk->op->failed ? chunk->op->failed : why);
     for (int i = 0; i < net->nranks; i++)
         if (net->edges[i]) {
-            queue_fail(&net->edges[i]->recvs, why);
-            queue_fail(&net->edges[i]->eager, why);
-            queue_fail(&net->edges[i]->writes, why);
+            queue_break(&net->edges[i]->recvs, why);
+            queue_break(&net->edges[i]->eager, why);
+            queue_break(&net->edges[i]->writes, why);
             for (struct hx_flow *flow = net->edges[i]->flows; flow; flow = flow->next)
-                queue_fail(&flow->large, why);
+                queue_break(&flow->large, why);
         }
 }
 
 /* ---- registrations in use */
 
-struct users {
-    const struct hx_registration *first, *end;
-    int count;
-};
-
-static void user_count(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+static int is_in_use(const struct hx_net *net, const struct hx_registration *first, size_t n)
 {
-    struct users *users = arg;
-
-    (void)net;
-    users->count += chunk->registration >= users->first && chunk->registration < users->end;
-}
-
-static int users_of(struct hx_net *net, const struct hx_registration *first, size_t n)
-{
-    struct users users = {first, first + n, 0};
-
-    hx_chunks_visit(net, user_count, &users);
-    return users.count;
+    for (struct hx_chunk *chunk = NULL; (chunk = hx_chunk_next(net, chunk));)
+        if (chunk->registration >= first && chunk->registration < first + n)
+            return 1;
+    return 0;
 }
 
 int hx_registrations_drain(struct hx_net *net, const struct hx_registration *first, size_t n)
 {
     double give_up = hx_deadline(CANCEL_SECONDS);
 
-    while (!net->broken && users_of(net, first, n) > 0) {
+    while (!net->broken && is_in_use(net, first, n)) {
         hx_progress(net);
         if (hx_deadline_passed(give_up))
             return 0;

@@ -54,12 +54,18 @@ struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number)
     return block && number - block->first < CHUNKS_PER_BLOCK ? &block->chunks[number - block->first] : NULL;
 }
 
-void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg)
+/* From the newest block to the oldest. */
+struct hx_chunk *hx_chunk_next(const struct hx_net *net, struct hx_chunk *last)
 {
-    for (struct hx_chunk_block *block = net->chunk_blocks; block; block = block->next)
-        for (int i = 0; i < CHUNKS_PER_BLOCK; i++)
-            if (block->chunks[i].kind != HX_CHUNK_FREE)
-                visit(net, &block->chunks[i], arg);
+    uint32_t left = last ? last->number : net->chunk_blocks ? net->chunk_blocks->first + CHUNKS_PER_BLOCK : 0;
+
+    for (struct hx_chunk *chunk = last; left > 0;) {
+        left--;
+        chunk = chunk && chunk->number % CHUNKS_PER_BLOCK > 0 ? chunk - 1 : hx_chunk_numbered(net, left);
+        if (chunk->kind != HX_CHUNK_FREE)
+            return chunk;
+    }
+    return NULL;
 }
 
 void hx_chunks_close(struct hx_net *net)
@@ -82,14 +88,7 @@ static const struct hx_segment *segment_at(const struct hx_net_op *op, size_t *o
     return segment;
 }
 
-void *hx_contiguous(const struct hx_net_op *op, size_t offset, size_t bytes)
-{
-    const struct hx_segment *segment = segment_at(op, &offset);
-
-    return offset + bytes <= segment->bytes ? (uint8_t *)segment->base + offset : NULL;
-}
-
-size_t hx_segments_pieces(const struct hx_net_op *op, size_t offset, size_t bytes, struct iovec *pieces, size_t most)
+static size_t segments_pieces(const struct hx_net_op *op, size_t offset, size_t bytes, struct iovec *pieces, size_t most)
 {
     size_t n = 0;
 
@@ -105,22 +104,15 @@ size_t hx_segments_pieces(const struct hx_net_op *op, size_t offset, size_t byte
     return n;
 }
 
-void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes)
+void hx_segments_copy(const struct hx_net_op *op, size_t offset, void *memory, size_t bytes, enum hx_net_direction direction)
 {
-    for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
-        size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
-        hx_memcpy(to, (const uint8_t *)segment->base + offset, part);
-        to = (uint8_t *)to + part;
-        bytes -= part;
-    }
-}
+    uint8_t *at = memory;
 
-void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes)
-{
     for (const struct hx_segment *segment = segment_at(op, &offset); bytes > 0; segment++, offset = 0) {
-        size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
-        hx_memcpy((uint8_t *)segment->base + offset, from, part);
-        from = (const uint8_t *)from + part;
+        const size_t part = segment->bytes - offset < bytes ? segment->bytes - offset : bytes;
+        uint8_t *own = (uint8_t *)segment->base + offset;
+        hx_memcpy(direction == HX_NET_SEND ? at : own, direction == HX_NET_SEND ? own : at, part);
+        at += part;
         bytes -= part;
     }
 }
@@ -163,7 +155,7 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
 
     if (!chunk)
         return NULL;
-    pieces->n = hx_segments_pieces(op, offset, bytes, pieces->at, net->pieces_most);
+    pieces->n = segments_pieces(op, offset, bytes, pieces->at, net->pieces_most);
     chunk->bounce = NULL;
     chunk->registration = NULL;
     if (bounces(net, path, op, pieces->n ? pieces->at[0].iov_base : NULL, bytes, &chunk->registration)) {
@@ -178,7 +170,7 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
         chunk->registration = chunk->bounce->registration;
         net->count.bounced_bytes += bytes;
         if (op->direction == HX_NET_SEND)
-            hx_segments_gather(op, offset, chunk->bounce->base, bytes);
+            hx_segments_copy(op, offset, chunk->bounce->base, bytes, HX_NET_SEND);
     }
     chunk->kind = op->direction == HX_NET_SEND ? HX_CHUNK_SEND : op->written ? HX_CHUNK_TARGET : HX_CHUNK_RECV;
     chunk->op = op;
@@ -215,14 +207,14 @@ int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op 
 ssize_t hx_chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, size_t bytes)
 {
     uint8_t packed[HX_INJECT_LIMIT];
-    const void *buffer = hx_contiguous(op, op->posted_bytes, bytes);
+    struct iovec piece = {.iov_base = packed};
     ssize_t rc;
 
-    if (!buffer) {
-        hx_segments_gather(op, op->posted_bytes, packed, bytes);
-        buffer = packed;
+    if (segments_pieces(op, op->posted_bytes, bytes, &piece, 1) == 0) {
+        hx_segments_copy(op, op->posted_bytes, packed, bytes, HX_NET_SEND);
+        piece.iov_base = packed;
     }
-    rc = fi_tinjectdata(path->rail->ep, buffer, bytes, data_of(net, op, op->posted_bytes), path->addr, hx_chunk_tag(op, op->posted_bytes));
+    rc = fi_tinjectdata(path->rail->ep, piece.iov_base, bytes, data_of(net, op, op->posted_bytes), path->addr, hx_chunk_tag(op, op->posted_bytes));
     if (rc == 0) {
         hx_path_posted(path, bytes, NULL);
         op->posted_bytes += bytes;
@@ -325,7 +317,7 @@ int hx_chunk_repost(struct hx_net *net, struct hx_chunk *chunk)
     if (chunk->bounce)
         pieces.at[0] = (struct iovec){chunk->bounce->base, chunk->bytes};
     else
-        pieces.n = hx_segments_pieces(op, chunk->offset, chunk->bytes, pieces.at, net->pieces_most);
+        pieces.n = segments_pieces(op, chunk->offset, chunk->bytes, pieces.at, net->pieces_most);
     if (!hx_path_is_refused(chunk->path, HX_POST_RECV))
         rc = hx_chunk_receive(net, chunk->edge, chunk, &pieces);
     if (rc != 0)

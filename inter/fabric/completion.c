@@ -51,7 +51,7 @@ int hx_recv_check(struct hx_net *net, struct hx_net_op *op, size_t offset, uint3
 }
 
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
-                     size_t came, const void *data)
+                     size_t came, void *data)
 {
     unsigned more = hx_op_note_chunk(op, offset / op->chunk_bytes);
 
@@ -64,7 +64,7 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
             hx_edge_activate(net, edge);
     }
     if (data && !op->failed)
-        hx_segments_scatter(op, offset, data, came < bytes ? came : bytes);
+        hx_segments_copy(op, offset, data, came < bytes ? came : bytes, HX_NET_RECV);
     if (came != bytes) {
         hx_fail(HX_ERR_MISMATCH, "rank %d of the job sent %zu bytes where rank %d of the job expects %zu (match id %#llx)", edge->peer, came,
                 net->rank, bytes, (unsigned long long)op->match);
@@ -107,16 +107,18 @@ static void write_arrived(struct hx_net *net, uint64_t number)
     }
 }
 
-/* Returns whether a message has advanced. Control messages do not count. */
+/* Returns whether a message has advanced. Control messages of the runtime do not count. */
 static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry *entry)
 {
     struct hx_chunk *chunk = entry->op_context;
+    int is_message;
     size_t bytes;
 
     if (entry->flags & FI_REMOTE_WRITE) { /* not FI_REMOTE_CQ_DATA: some providers report that to the writer too */
         write_arrived(net, entry->data);
         return 1;
     }
+    is_message = chunk->control == HX_CONTROL_MESSAGE;
     switch (chunk->kind) {
     case HX_CHUNK_SEND: send_done(net, chunk); break;
     case HX_CHUNK_RECV:
@@ -125,24 +127,14 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
         else
             hx_recv_repost(net, chunk);
         break;
-    case HX_CHUNK_RECV_INVITE: hx_invite_arrived(net, chunk, entry->len); break;
-    case HX_CHUNK_SEND_INVITE:
-    case HX_CHUNK_SEND_CREDIT:
-        chunk->path->rail->sends_in_flight--;
-        hx_chunk_end(net, chunk, &bytes);
-        break;
-    case HX_CHUNK_RECV_CREDIT:
-        hx_chunk_release(net, chunk);
-        hx_credit_arrived(net, chunk->edge, entry->len);
-        break;
     case HX_CHUNK_PEEK: hx_unexpected_found(net, chunk, entry->tag, entry->len); break;
     case HX_CHUNK_UNEXPECTED: hx_unexpected_complete(net, chunk, 1, (uint32_t)entry->data); break;
     case HX_CHUNK_SEND_CONTROL:
-        chunk->edge->control_messages--;
+        chunk->edge->control_messages -= is_message;
         chunk->path->rail->sends_in_flight--;
         hx_chunk_end(net, chunk, &bytes);
-        return 0;
-    case HX_CHUNK_RECV_CONTROL: hx_control_message_arrived(net, chunk, entry->len); return 0;
+        return !is_message;
+    case HX_CHUNK_RECV_CONTROL: hx_control_arrived(net, chunk, entry->len); return !is_message;
     case HX_CHUNK_REPOST:
     case HX_CHUNK_TARGET:
     case HX_CHUNK_FAILED_SEND:
@@ -195,8 +187,7 @@ int hx_progress(struct hx_net *net)
         if (rc < 0)
             return rc;
         handled += rc;
-        if (!net->rails[i].control_posted)
-            hx_control_message_receive(net, &net->rails[i]);
+        hx_control_receive(net, &net->rails[i], NULL, HX_CONTROL_MESSAGE);
     }
     if (breaks(net)) /* now, because the program may never call again */
         return -(int)net->broken;

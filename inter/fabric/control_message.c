@@ -8,11 +8,6 @@
 
 #define MESSAGES_MAX 4 /* questions in flight to one peer, so that a silent peer is not flooded */
 
-struct message { /* as it is sent */
-    struct hx_proof proof;
-    struct hx_control_message message;
-};
-
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path)
 {
     struct hx_chunk *chunk = hx_chunk_alloc(net);
@@ -28,90 +23,131 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
     return chunk;
 }
 
-ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control, void *message,
-                        size_t bytes)
+ssize_t hx_control_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, enum hx_control_kind kind,
+                          struct hx_control *control)
+{
+    ssize_t rc;
+
+    hx_proof_write(net, edge, kind, control);
+    rc = fi_tinject(path->rail->ep, control, hx_control_bytes(kind), path->addr, hx_control_tag(kind));
+    edge->control_sent[kind] += rc == 0;
+    return rc;
+}
+
+static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control)
 {
     struct hx_path *path = &edge->paths[0];
+    size_t bytes = hx_control_bytes(kind);
+    struct hx_bounce *bounce;
     struct hx_chunk *chunk;
     ssize_t rc;
 
-    if (path->rail->sends_in_flight >= net->send_limit || !(chunk = hx_control_alloc(net, kind, edge, path)))
+    if (path->rail->sends_in_flight >= net->send_limit || !(bounce = hx_bounce_alloc(net, path->rail, bytes)))
         return -FI_EAGAIN;
-    chunk->bytes = bytes;
-    chunk->bounce = hx_bounce_alloc(net, path->rail, bytes);
-    if (!chunk->bounce) {
-        hx_chunk_release(net, chunk);
+    if (!(chunk = hx_control_alloc(net, HX_CHUNK_SEND_CONTROL, edge, path))) {
+        hx_bounce_release(path->rail, bounce, bytes);
         return -FI_EAGAIN;
     }
-    hx_proof_write(net, edge, control, message, bytes);
-    memcpy(chunk->bounce->base, message, bytes);
-    rc = fi_tsend(path->rail->ep, chunk->bounce->base, bytes, hx_descriptor(chunk->bounce->registration), path->addr,
-                  hx_control_tag(control), &chunk->context);
+    chunk->control = kind;
+    chunk->bytes = bytes;
+    chunk->bounce = bounce;
+    hx_proof_write(net, edge, kind, control);
+    memcpy(bounce->base, control, bytes);
+    rc = fi_tsend(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, hx_control_tag(kind),
+                  &chunk->context);
     if (rc != 0) {
-        hx_bounce_release(path->rail, chunk->bounce, bytes);
+        hx_bounce_release(path->rail, bounce, bytes);
         hx_chunk_release(net, chunk);
         return rc;
     }
-    edge->control_sent[control]++;
+    edge->control_sent[kind]++;
+    edge->control_messages += kind == HX_CONTROL_MESSAGE;
     hx_path_posted(path, bytes, chunk);
     path->rail->sends_in_flight++;
     path->rail->unread = 1;
     return 0;
 }
 
-int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control,
-                       const struct hx_bounce *bounce, size_t bytes)
+/* Only credits are injected, because nothing tells which peer an injected message was for, if it fails. */
+ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control)
 {
     struct hx_path *path = &edge->paths[0];
-    struct hx_chunk *chunk = hx_path_is_refused(path, HX_POST_RECV) ? NULL : hx_control_alloc(net, kind, edge, path);
+    int injected = kind == HX_CONTROL_CREDIT && hx_control_bytes(kind) <= net->inject_bytes;
+    ssize_t rc;
 
-    if (!chunk)
+    if (hx_path_is_refused(path, HX_POST_SEND))
         return -FI_EAGAIN;
-    if (fi_trecv(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, hx_control_tag(control), 0,
-                 &chunk->context) != 0) {
-        hx_chunk_release(net, chunk);
-        hx_path_refuse(path, HX_POST_RECV);
-        return -FI_EAGAIN;
-    }
-    path->rail->unread = 1;
-    return 0;
+    rc = injected ? hx_control_inject(net, edge, path, kind, control) : control_post(net, edge, kind, control);
+    if (injected && rc == 0)
+        hx_path_posted(path, hx_control_bytes(kind), NULL);
+    if (!hx_is_refusal(rc))
+        return rc;
+    hx_path_refuse(path, HX_POST_SEND);
+    return -FI_EAGAIN;
 }
 
 /* ---- receiving */
 
-void hx_control_message_receive(struct hx_net *net, struct hx_rail *rail)
+int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge *edge, enum hx_control_kind kind)
 {
+    struct hx_mailbox *box = edge ? &edge->mailboxes[kind] : &rail->mailbox;
+    struct hx_path *path = edge ? &edge->paths[0] : NULL;
+    size_t bytes = hx_control_bytes(kind);
     struct hx_chunk *chunk;
 
-    if (!rail->control_bounce && !(rail->control_bounce = hx_bounce_alloc(net, rail, sizeof(struct message))))
-        return;
-    if (!(chunk = hx_control_alloc(net, HX_CHUNK_RECV_CONTROL, NULL, NULL)))
-        return;
-    chunk->offset = (size_t)(rail - net->rails);
-    rail->control_posted = fi_trecv(rail->ep, rail->control_bounce->base, sizeof(struct message), hx_descriptor(rail->control_bounce->registration),
-                           FI_ADDR_UNSPEC, hx_control_tag(HX_CONTROL_MESSAGE), 0, &chunk->context) == 0;
-    if (!rail->control_posted)
-        hx_chunk_release(net, chunk);
-}
-
-void hx_control_message_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
-{
-    struct hx_rail *rail = &net->rails[chunk->offset];
-    struct message message = *(const struct message *)rail->control_bounce->base;
-    const struct hx_edge *from;
-
+    if (box->posted)
+        return 0;
+    if ((!box->bounce && !(box->bounce = hx_bounce_alloc(net, rail, bytes))) || (path && hx_path_is_refused(path, HX_POST_RECV)) ||
+        !(chunk = hx_control_alloc(net, HX_CHUNK_RECV_CONTROL, edge, path)))
+        return -FI_EAGAIN;
+    chunk->control = kind;
+    chunk->mailbox = box;
+    box->posted = fi_trecv(rail->ep, box->bounce->base, bytes, hx_descriptor(box->bounce->registration),
+                           path ? path->addr : FI_ADDR_UNSPEC, hx_control_tag(kind), 0, &chunk->context) == 0;
+    if (box->posted) {
+        rail->unread = 1;
+        return 0;
+    }
     hx_chunk_release(net, chunk);
-    rail->control_posted = 0;
-    from = hx_proof_check(net, HX_CONTROL_MESSAGE, NULL, &message, bytes, sizeof(message));
-    if (!from || message.message.ndead < 0 || message.message.ndead > HX_MESSAGE_RANKS)
-        return;
-    net->edges[from->peer]->has_arrivals = 1;
-    for (int i = 0; i < message.message.ndead; i++)
-        if (message.message.dead[i] >= 0 && message.message.dead[i] < net->nranks && net->edges[message.message.dead[i]])
-            hx_edge_mark_gone(net, net->edges[message.message.dead[i]]);
-    if (net->heard)
-        net->heard(net->heard_arg, from->peer, &message.message);
+    if (path)
+        hx_path_refuse(path, HX_POST_RECV);
+    return -FI_EAGAIN;
 }
+
+static void message_arrived(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)
+{
+    if (message->ndead < 0 || message->ndead > HX_MESSAGE_RANKS)
+        return;
+    for (int i = 0; i < message->ndead; i++)
+        if (message->dead[i] >= 0 && message->dead[i] < net->nranks && net->edges[message->dead[i]])
+            hx_edge_mark_gone(net, net->edges[message->dead[i]]);
+    if (net->heard)
+        net->heard(net->heard_arg, edge->peer, message);
+}
+
+void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
+{
+    enum hx_control_kind kind = chunk->control;
+    struct hx_edge *edge = chunk->edge, *from;
+    struct hx_control control;
+
+    memcpy(&control, chunk->mailbox->bounce->base, hx_control_bytes(kind));
+    chunk->mailbox->posted = 0;
+    hx_chunk_release(net, chunk);
+    from = hx_proof_check(net, kind, edge, &control, bytes);
+    if (from)
+        from->has_arrivals = 1;
+    if (from && kind == HX_CONTROL_CREDIT)
+        hx_credit_arrived(net, from, &control.credit);
+    else if (from && kind == HX_CONTROL_INVITE)
+        hx_invite_arrived(net, from, &control.invitation);
+    else if (from)
+        message_arrived(net, from, &control.message);
+    if (edge && hx_control_receive(net, edge->paths[0].rail, edge, kind) != 0)
+        hx_edge_activate(net, edge);
+}
+
+/* ---- messages of the runtime */
 
 void hx_control_message_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg)
 {
@@ -119,23 +155,12 @@ void hx_control_message_listen(struct hx_net *net, hx_net_heard_t *heard, void *
     net->heard_arg = arg;
 }
 
-/* ---- sending */
-
 static int message_send(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)
 {
-    struct message sent = {.message = *message};
-    struct hx_path *path = &edge->paths[0];
-    ssize_t rc;
+    struct hx_control control = {.message = *message};
 
-    if (hx_path_is_refused(path, HX_POST_SEND))
-        return -FI_EAGAIN;
-    rc = hx_control_send(net, HX_CHUNK_SEND_CONTROL, edge, HX_CONTROL_MESSAGE, &sent, sizeof(sent));
-    if (hx_is_refusal(rc)) {
-        hx_path_refuse(path, HX_POST_SEND);
-        return -FI_EAGAIN;
-    }
-    edge->control_messages += rc == 0; /* other errors appear in the edge's messages too */
-    return 0;
+    /* errors other than a refusal appear in the edge's messages too */
+    return hx_control_send(net, edge, HX_CONTROL_MESSAGE, &control) == -FI_EAGAIN ? -FI_EAGAIN : 0;
 }
 
 void hx_control_message_send(struct hx_net *net, int peer, const struct hx_control_message *message)

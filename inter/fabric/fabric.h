@@ -66,12 +66,11 @@ int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_r
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net); /* NULL: no memory */
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number); /* NULL: there is none */
-typedef void hx_chunk_visit_t(struct hx_net *net, struct hx_chunk *chunk, void *arg);
-void hx_chunks_visit(struct hx_net *net, hx_chunk_visit_t *visit, void *arg); /* all that are in use */
+/* The next one in use, in any order; NULL: the first, or no more. The loop may release the last one. */
+struct hx_chunk *hx_chunk_next(const struct hx_net *net, struct hx_chunk *last);
 void hx_chunks_close(struct hx_net *net);
-/* Copy between the message's segments at offset and contiguous memory. */
-void hx_segments_gather(const struct hx_net_op *op, size_t offset, void *to, size_t bytes);
-void hx_segments_scatter(const struct hx_net_op *op, size_t offset, const void *from, size_t bytes);
+/* Copy the message's segments at offset to contiguous memory (direction: HX_NET_SEND), or back. */
+void hx_segments_copy(const struct hx_net_op *op, size_t offset, void *memory, size_t bytes, enum hx_net_direction direction);
 /* A request for the chunk at offset, and the pieces to post: the message's own memory, or a bounce buffer. NULL: no memory now. */
 struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t offset,
                                size_t bytes, struct hx_pieces *pieces);
@@ -125,6 +124,7 @@ void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op);
 /* cancel.c */
 int hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
+void hx_queue_fail(struct hx_net *net, struct hx_op_queue *queue, hx_status_t status); /* each message in it */
 /* theirs: the signature in the peer's invitation, 0: none. If it is of another call, the message fails and the result is 1. */
 int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 /* Wait, for a bounded time, until no request uses one of n registrations. Returns 0 if some still do. */
@@ -136,7 +136,7 @@ int hx_writes_negotiate(struct hx_rail *rail); /* before it is opened. Returns w
 int hx_writes_are_native(const struct hx_rail *rail); /* once it is open */
 /* Invite the peer to write this chunk to buffer. 0, or libfabric's error. */
 ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer);
-void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
+void hx_invite_arrived(struct hx_net *net, struct hx_edge *edge, const struct hx_invitation *invitation);
 int hx_writes_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 int hx_writes_are_pending(struct hx_net *net, const struct hx_edge *edge); /* do messages wait for an invitation or for a write? */
 void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status);
@@ -156,7 +156,7 @@ void hx_unexpected_close(struct hx_edge *edge);
 int hx_progress(struct hx_net *net);
 /* A chunk of op has arrived with a valid proof. came: bytes that arrived; bytes: expected. data: where they are; NULL: in place. */
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
-                     size_t came, const void *data);
+                     size_t came, void *data);
 /* This chunk has arrived, or was written. Returns by how many chunks in_order has grown. At most 64 chunks are in flight. */
 unsigned hx_op_note_chunk(struct hx_net_op *op, size_t number);
 static inline int hx_op_lacks_chunk(const struct hx_net_op *op, size_t number)
@@ -174,14 +174,13 @@ int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 /* control_message.c; hx_control_message_send and hx_control_message_listen: see runtime/ports/transport.h */
 /* A request that belongs to no message. */
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
-/* Write the proof into the head of the control message, and send a copy of it. 0, or libfabric's error. */
-ssize_t hx_control_send(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control, void *message,
-                        size_t bytes);
-/* Post a receive of a control message into this bounce buffer, which the edge keeps. 0, or -FI_EAGAIN. */
-int hx_control_receive(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, enum hx_control_kind control,
-                       const struct hx_bounce *bounce, size_t bytes);
-void hx_control_message_receive(struct hx_net *net, struct hx_rail *rail); /* post it; sets control_posted */
-void hx_control_message_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
+/* Write the proof into the control message, and send a copy of it. 0, -FI_EAGAIN, or another error of libfabric. */
+ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control);
+ssize_t hx_control_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, enum hx_control_kind kind,
+                          struct hx_control *control);
+/* Post a receive, unless one is posted: of a control message of this peer, or of any peer (edge NULL). 0, or -FI_EAGAIN. */
+int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge *edge, enum hx_control_kind kind);
+void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
 void hx_control_message_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 void hx_control_message_send(struct hx_net *net, int peer, const struct hx_control_message *message);
 /* 0, also if enough are in flight, or -FI_EAGAIN. */
@@ -200,11 +199,11 @@ void hx_liveness_close(struct hx_net *net);
 
 /* proof.c */
 void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES]);
-/* Write the proof into the head of the next control message of this kind to the peer. */
-void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind control, void *message, size_t bytes);
-/* Check the kind, length (bytes; came bytes arrived), proof and number of a control message. sender: the only peer that may have
- * sent it; NULL: any peer. Returns the edge of its sender; NULL: the message is dropped. */
-struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind control, const struct hx_edge *sender, const void *message, size_t came,
+/* Write the proof of the next control message of this kind to the peer. */
+void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control);
+/* Check the kind, length (bytes), proof and number of a control message that has arrived. sender: the only peer that may have sent
+ * it; NULL: any peer. Returns the edge of its sender; NULL: the message is dropped. */
+struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender, const struct hx_control *control,
                                size_t bytes);
 /* The completion data of a chunk from one rank to another; never 0. */
 uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
@@ -216,10 +215,8 @@ void hx_forgery_note(struct hx_net *net, const char *what, int claimed);
 
 /* credit.c */
 struct hx_flow *hx_flow_of(struct hx_edge *edge, uint64_t number);              /* NULL: no memory */
-int hx_credit_receive(struct hx_net *net, struct hx_edge *edge);                /* before a long send: 0, or -FI_EAGAIN */
-void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, size_t bytes);
+void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, const struct hx_credit *credit);
 int hx_credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow); /* 0, or -FI_EAGAIN */
-ssize_t hx_credit_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, struct hx_credit *credit);
 void hx_credits_resend(struct hx_net *net, struct hx_edge *edge); /* one was lost */
 int hx_flows_are_pending(const struct hx_edge *edge);             /* does a message wait for a credit? */
 void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status);
@@ -227,9 +224,16 @@ void hx_flows_close(struct hx_edge *edge);
 /* See forget in runtime/ports/transport.h. */
 void hx_communicator_drop(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches);
 
-static inline uint64_t hx_control_tag(enum hx_control_kind control)
+static inline uint64_t hx_control_tag(enum hx_control_kind kind)
 {
-    return HX_CREDIT_TAG | control;
+    return HX_CREDIT_TAG | kind;
+}
+
+static inline size_t hx_control_bytes(enum hx_control_kind kind) /* as it is sent */
+{
+    static const size_t bytes[HX_CONTROLS] = {sizeof(struct hx_credit), sizeof(struct hx_invitation), sizeof(struct hx_control_message)};
+
+    return offsetof(struct hx_control, credit) + bytes[kind];
 }
 
 static inline int hx_match_is_credit(uint64_t match)

@@ -23,11 +23,6 @@ static void queue_push(struct hx_op_queue *queue, struct hx_net_op *op)
     queue->tail = op;
 }
 
-static void queue_pop(struct hx_op_queue *queue)
-{
-    queue->head = queue->head->next;
-}
-
 void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op)
 {
     struct hx_net_op *before = NULL;
@@ -117,7 +112,7 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
         if (flow) {
             if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT * edge->npaths)
                 return WAIT_CREDIT;
-            if (hx_credit_receive(net, edge) != 0)
+            if (hx_control_receive(net, edge->paths[0].rail, edge, HX_CONTROL_CREDIT) != 0)
                 return -FI_EAGAIN;
             if ((rc = space_await(net, edge, path, bytes)) != 0)
                 return (int)rc;
@@ -181,19 +176,6 @@ void hx_recv_repost(struct hx_net *net, struct hx_chunk *chunk)
         hx_edge_activate(net, chunk->edge);
 }
 
-struct reposts {
-    const struct hx_edge *edge;
-    int refused;
-};
-
-static void edge_repost(struct hx_net *net, struct hx_chunk *chunk, void *arg)
-{
-    struct reposts *again = arg;
-
-    if (chunk->kind == HX_CHUNK_REPOST && chunk->edge == again->edge)
-        again->refused |= hx_chunk_repost(net, chunk) != 0;
-}
-
 static void message_refuse(struct hx_net_op *op, hx_status_t status)
 {
     op->done = -(int)status;
@@ -253,61 +235,51 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
 
 /* ---- trying again */
 
-/* A flow that waits for a credit needs no retry: the credit's arrival continues it. */
-static int flow_retry(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
+/* A message that waits for a credit needs no retry: the credit's arrival continues it. */
+static int queue_retry(struct hx_net *net, struct hx_edge *edge, struct hx_op_queue *queue)
 {
     struct hx_net_op *op;
-    int rc;
 
-    while ((op = flow->large.head)) {
-        rc = send_continue(net, edge, op);
+    while ((op = queue->head)) {
+        int rc = op->direction == HX_NET_RECV ? hx_recv_continue(net, edge, op) : send_continue(net, edge, op);
         if (rc != 0)
-            return rc == WAIT_CREDIT ? 0 : rc;
-        if (flow->large.head == op)
-            queue_pop(&flow->large);
+            return rc != WAIT_CREDIT;
+        if (queue->head == op) { /* else it has failed and left the queue */
+            queue->head = op->next;
+            op->queued = 0;
+        }
     }
     return 0;
+}
+
+static int edge_repost(struct hx_net *net, struct hx_edge *edge)
+{
+    int refused = 0;
+
+    for (struct hx_chunk *chunk = NULL; edge->reposts > 0 && (chunk = hx_chunk_next(net, chunk));)
+        if (chunk->kind == HX_CHUNK_REPOST && chunk->edge == edge)
+            refused |= hx_chunk_repost(net, chunk) != 0;
+    return refused;
 }
 
 /* A refusal of one kind does not stop the others: posted receives may depend on this edge's sends. */
 static int edge_retry(struct hx_net *net, struct hx_edge *edge)
 {
-    struct hx_net_op *op;
     int refused = 0;
 
-    if (edge->credit_bounce)
-        refused |= hx_credit_receive(net, edge) != 0;
+    if (edge->mailboxes[HX_CONTROL_CREDIT].bounce)
+        refused |= hx_control_receive(net, edge->paths[0].rail, edge, HX_CONTROL_CREDIT) != 0;
     for (struct hx_flow *flow = edge->flows; flow; flow = flow->next)
         if (hx_credit_is_due(edge, flow))
             refused |= hx_credit_send(net, edge, flow) != 0;
     refused |= hx_writes_continue(net, edge) != 0;
     refused |= hx_control_message_continue(net, edge) != 0;
-    if (edge->reposts > 0) {
-        struct reposts again = {edge, 0};
-        hx_chunks_visit(net, edge_repost, &again);
-        refused |= again.refused;
-    }
-    while ((op = edge->recvs.head)) {
-        if (hx_recv_continue(net, edge, op) != 0) {
-            refused = 1;
-            break;
-        }
-        if (edge->recvs.head == op) { /* else it has failed and left the queue */
-            queue_pop(&edge->recvs);
-            op->queued = 0;
-        }
-    }
-    while ((op = edge->eager.head)) {
-        if (send_continue(net, edge, op) != 0) {
-            refused = 1;
-            break;
-        }
-        if (edge->eager.head == op)
-            queue_pop(&edge->eager);
-    }
+    refused |= edge_repost(net, edge);
+    refused |= queue_retry(net, edge, &edge->recvs);
+    refused |= queue_retry(net, edge, &edge->eager);
     for (struct hx_flow *flow = edge->flows, *next; flow; flow = next) {
         next = flow->next; /* sending moves it to the front of the list */
-        refused |= flow_retry(net, edge, flow) != 0;
+        refused |= queue_retry(net, edge, &flow->large);
     }
     return refused;
 }

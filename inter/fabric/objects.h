@@ -68,12 +68,8 @@ enum hx_chunk_kind {
     HX_CHUNK_RECV,
     HX_CHUNK_REPOST,       /* a receive to post again, because the arrived message was dropped */
     HX_CHUNK_TARGET,       /* memory that the peer is invited to write: nothing is posted */
-    HX_CHUNK_SEND_INVITE,
-    HX_CHUNK_RECV_INVITE,
-    HX_CHUNK_SEND_CREDIT,  /* only if the credit is too long to inject */
-    HX_CHUNK_RECV_CREDIT,
     HX_CHUNK_SEND_CONTROL,
-    HX_CHUNK_RECV_CONTROL, /* from any peer, so of no edge */
+    HX_CHUNK_RECV_CONTROL,
     HX_CHUNK_PEEK,         /* looks for unexpected messages */
     HX_CHUNK_UNEXPECTED,   /* receives one that was found */
     HX_CHUNK_FAILED_SEND   /* never reused: the provider may report this send again */
@@ -96,10 +92,12 @@ struct hx_chunk {
     struct hx_bounce *bounce;   /* NULL: the request uses the caller's memory */
     const struct hx_registration *registration; /* of the memory in use; NULL: none is needed */
     struct hx_unexpected *unexpected;
-    size_t offset, bytes;       /* within the message; RECV_CONTROL: offset is the index of the rail */
+    struct hx_mailbox *mailbox; /* RECV_CONTROL */
+    size_t offset, bytes;       /* within the message */
     uint64_t order;             /* of a send: its number on its path */
     uint64_t tag;
     enum hx_chunk_kind kind;
+    enum hx_control_kind control; /* SEND_CONTROL, RECV_CONTROL */
     uint32_t number;            /* among all chunks of the endpoint: the immediate data of a remote write */
     struct hx_chunk *next;      /* free list */
 };
@@ -111,6 +109,11 @@ struct hx_socket; /* tcp_space.c */
 
 struct hx_op_queue {
     struct hx_net_op *head, *tail;
+};
+
+struct hx_mailbox { /* receives control messages of one kind, one after the other */
+    struct hx_bounce *bounce; /* NULL until the first receive */
+    int posted;               /* a receive is posted on it */
 };
 
 /* ---- one interface */
@@ -131,8 +134,7 @@ struct hx_rail {
     int no_trywait; /* wait_fd is not the queue's own descriptor: rail.c */
     int unread;     /* something was posted since the last read: a completion may be there without a wake-up */
     struct hx_bounce_pool bounces[HX_BOUNCE_KINDS];
-    struct hx_bounce *control_bounce; /* receives the next control message */
-    int control_posted;        /* a receive is posted on it */
+    struct hx_mailbox mailbox; /* for control messages of any peer */
     struct hx_socket *sockets; /* connected sockets of the process, as last found: tcp_space.c */
     size_t nsockets;
 };
@@ -175,9 +177,20 @@ struct hx_replay_filter { /* numbers received of one kind of control message fro
     uint64_t last, seen; /* the largest number; bit i: number last - i was received too */
 };
 
-struct hx_credit { /* as it is sent */
+struct hx_control { /* as it is sent */
     struct hx_proof proof;
-    uint64_t flow, sum; /* sum: chunks of the flow received so far */
+    union {
+        struct hx_credit {
+            uint64_t flow, sum; /* sum: chunks of the flow received so far */
+        } credit;
+        struct hx_invitation {
+            uint64_t match, total_bytes, chunk; /* chunk: which of the message */
+            uint64_t address, key;
+            uint32_t number; /* of the receiver's request, encrypted. The write returns it, as a proof of its invitation */
+            uint32_t signature; /* of the receiver's call */
+        } invitation;
+        struct hx_control_message message;
+    };
 };
 
 struct hx_edge {
@@ -190,14 +203,11 @@ struct hx_edge {
     struct hx_replay_filter replay[HX_CONTROLS];
     struct hx_op_queue eager;    /* short sends that the provider has refused */
     struct hx_flow *flows;       /* list, the last used first */
-    struct hx_bounce *credit_bounce; /* receives the next credit; NULL until the first long send */
-    int credit_posted;           /* a receive is posted on it */
-    uint32_t control_messages;   /* sends of control messages in flight */
+    struct hx_mailbox mailboxes[HX_CONTROL_MESSAGE]; /* for credits, and for invitations */
+    uint32_t control_messages;   /* sends of kind HX_CONTROL_MESSAGE in flight */
     size_t write_bytes;          /* messages of at least this many bytes use remote writes; 0: none */
     struct hx_op_queue writes;   /* sends not completely written */
     struct hx_invite *invites;   /* list, in order of arrival: those that wait for their message */
-    struct hx_bounce *invite_bounce; /* receives the next invitation; NULL until the first message to write */
-    int invite_posted;           /* a receive is posted on it */
     uint64_t accepted_at;        /* ns: when hx_edge_accepts last found that the peer accepts connections; 0: never */
     uint8_t has_traffic;         /* a message has passed, so there are connections */
     uint8_t waits_for_send;      /* a send waits until another send has ended */

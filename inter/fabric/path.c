@@ -69,10 +69,10 @@ static int is_of_this_host(const struct hx_rail *rail, const struct hx_rail_addr
  * sets them only on accepted connections. So send nothing over an accepted connection: open one first, by a message. */
 static void connect_first(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, const struct hx_rail_address *peer)
 {
-    struct hx_credit none = {.sum = 0};
+    struct hx_control none = {.credit = {.sum = 0}};
 
     if (strcmp(path->rail->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(path->rail, peer))
-        hx_credit_inject(net, edge, path, &none);
+        hx_control_inject(net, edge, path, HX_CONTROL_CREDIT, &none);
 }
 
 /* A provider over sockets opens one for each peer on the first message, and reports no error if it cannot. So check the limit

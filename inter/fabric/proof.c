@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Proofs that a message belongs to the job. They are needed because any process that reaches an endpoint can send to it. The keys
- * are derived from the job's secret.
+ * Any process that reaches an endpoint can send to it. So each message carries a proof that it belongs to the job. The keys of
+ * the proofs are derived from the job's secret.
  *
- *   control messages (rank to rank, credits, invitations)   A SipHash-2-4 of 64 bits over kind, sender, receiver, a number and the content.
- *       The number grows with each message of a kind to a peer. A receiver accepts each of the last 64 numbers once, in any order, and no
- *       older ones. (Thousands of invitations may be under way, so older ones are accepted: write.c follows each once.) A forged message is
- *       accepted with a probability of 2^-64, a repeated one never.
- *   messages (chunks)   32 bits of a SipHash over match id, chunk, sender, receiver and the call's signature, as completion data. A forged
- *       chunk is accepted with a probability of 2^-32. The content is neither covered nor encrypted: an attacker who can change packets on
- *       their way can change it.
- *   remote writes   The number of the invitation, encrypted in 32 bits. If n write targets are open, a guess meets one with a probability of
- *       n * 2^-32.
+ *   control message   64 bits of a SipHash-2-4 over kind, number, sender, receiver and content. The number grows with each message
+ *                     of a kind to a peer. A receiver accepts each of the last 64 numbers once, in any order, and no older number.
+ *                     It also accepts older invitations, because thousands may be under way: write.c follows each invitation once.
+ *   chunk             32 bits of a SipHash over match id, chunk number, sender, receiver and the call's signature. It travels as
+ *                     completion data. It does not cover the content, which is not encrypted either. So an attacker who can
+ *                     change packets on their way can change the content.
+ *   remote write      the number of its invitation, encrypted in 32 bits
  *
- * A proof takes 24 to 45 ns a message (240 ns for a message, but they are few). A message with a wrong proof is dropped and
- * counted; the first one is reported.
+ * A forged control message is accepted with a probability of 2^-64, and a repeated one never. A forged chunk is accepted with a
+ * probability of 2^-32, and a forged write with n 2^-32, where n is the number of open write targets. This rank drops and counts a
+ * message with a wrong proof, and reports the first.
+ *
+ * A proof takes 24 to 45 ns for a chunk or a write, and up to 240 ns for a control message. Control messages are few.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/log.h"
@@ -44,20 +45,18 @@ static uint64_t hash(const struct hx_net *net, enum hx_proof_use use, const void
 
 /* ---- control messages */
 
-static uint64_t mac_of(const struct hx_net *net, const struct hx_proof *message, size_t bytes)
+static uint64_t mac_of(const struct hx_net *net, enum hx_control_kind kind, const struct hx_control *control)
 {
-    return hash(net, HX_PROOF_CONTROL, &message->number, bytes - offsetof(struct hx_proof, number));
+    return hash(net, HX_PROOF_CONTROL, &control->proof.number, hx_control_bytes(kind) - offsetof(struct hx_control, proof.number));
 }
 
-void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind control, void *message, size_t bytes)
+void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control)
 {
-    struct hx_proof *proof = message;
-
-    *proof = (struct hx_proof){.number = (uint64_t)control << COUNT_BITS | (edge->control_sent[control] + 1), .from = net->rank, .to = edge->peer};
-    proof->mac = mac_of(net, proof, bytes);
+    control->proof = (struct hx_proof){.number = (uint64_t)kind << COUNT_BITS | (edge->control_sent[kind] + 1), .from = net->rank, .to = edge->peer};
+    control->proof.mac = mac_of(net, kind, control);
 }
 
-static int is_new(struct hx_replay_filter *heard, enum hx_control_kind control, uint64_t number)
+static int is_new(struct hx_replay_filter *heard, enum hx_control_kind kind, uint64_t number)
 {
     uint64_t ahead = number - heard->last, age = heard->last - number;
 
@@ -66,7 +65,7 @@ static int is_new(struct hx_replay_filter *heard, enum hx_control_kind control, 
         heard->last = number;
         return 1;
     }
-    if (control == HX_CONTROL_INVITE)
+    if (kind == HX_CONTROL_INVITE)
         return age < INVITES_MAX;
     if (age >= 64 || heard->seen >> age & 1)
         return 0;
@@ -76,30 +75,30 @@ static int is_new(struct hx_replay_filter *heard, enum hx_control_kind control, 
 
 void hx_forgery_note(struct hx_net *net, const char *what, int claimed)
 {
-    static const char *const of[2] = {"", " of rank "};
-    char rank[16] = "";
+    char rank[40] = "";
 
     if (claimed >= 0)
-        snprintf(rank, sizeof(rank), "%d", claimed);
+        snprintf(rank, sizeof(rank), " of rank %d of the job", claimed);
     if (net->count.forged++ == 0)
-        hx_warn("%s dropped %s%s%s%s, which has no proof that it is expected: another process sends to this rank's port, or "
+        hx_warn("%s dropped %s%s, which has no proof that it is expected: another process sends to this rank's port, or "
                 "ranks make different calls. Further ones are only counted (net_forged)",
-                net->info->fabric_attr->prov_name, what, of[claimed >= 0], rank, claimed >= 0 ? " of the job" : "");
+                net->info->fabric_attr->prov_name, what, rank);
 }
 
-struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind control, const struct hx_edge *sender, const void *message, size_t came,
+struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender, const struct hx_control *control,
                                size_t bytes)
 {
     static const char *const names[HX_CONTROLS] = {"a credit", "an invitation", "a control message"};
-    const struct hx_proof *proof = message;
+    const struct hx_proof *proof = &control->proof;
+    const int is_whole = bytes == hx_control_bytes(kind);
     struct hx_edge *edge = NULL;
 
-    if (came == bytes && proof->from >= 0 && proof->from < net->nranks && proof->to == net->rank && proof->number >> COUNT_BITS == control)
+    if (is_whole && proof->from >= 0 && proof->from < net->nranks && proof->to == net->rank && proof->number >> COUNT_BITS == kind)
         edge = net->edges[proof->from];
-    if (edge && (!sender || sender == edge) && mac_of(net, proof, bytes) == proof->mac &&
-        is_new(&edge->replay[control], control, proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
+    if (edge && (!sender || sender == edge) && mac_of(net, kind, control) == proof->mac &&
+        is_new(&edge->replay[kind], kind, proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
         return edge;
-    hx_forgery_note(net, names[control], came == bytes ? proof->from : -1);
+    hx_forgery_note(net, names[kind], is_whole ? proof->from : -1);
     return NULL;
 }
 
@@ -113,35 +112,28 @@ uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t matc
     return data != 0 ? data : 1; /* 0 stands for no completion data */
 }
 
-/* ---- remote writes: a permutation of 32 bits, a Feistel network of four rounds */
+/* ---- remote writes: a permutation of 32 bits, a Feistel network of four rounds. The halves change sides at the end, so the same
+ * network with its rounds backwards inverts it. */
 
-static uint32_t round_of(const struct hx_net *net, uint32_t half, uint32_t i)
+static uint32_t permute(const struct hx_net *net, uint32_t number, uint32_t first, int step)
 {
-    const uint32_t words[] = {half, i};
+    uint32_t left = number >> 16, right = number & 0xffff;
 
-    return (uint32_t)hash(net, HX_PROOF_WRITE, words, sizeof(words)) & 0xffff;
+    for (uint32_t i = first; i < 4; i += (uint32_t)step) {
+        const uint32_t words[] = {right, i};
+        uint32_t next = left ^ ((uint32_t)hash(net, HX_PROOF_WRITE, words, sizeof(words)) & 0xffff);
+        left = right;
+        right = next;
+    }
+    return right << 16 | left;
 }
 
 uint32_t hx_number_encrypt(const struct hx_net *net, uint32_t number)
 {
-    uint32_t left = number >> 16, right = number & 0xffff;
-
-    for (uint32_t i = 0; i < 4; i++) {
-        uint32_t next = left ^ round_of(net, right, i);
-        left = right;
-        right = next;
-    }
-    return left << 16 | right;
+    return permute(net, number, 0, 1);
 }
 
 uint32_t hx_number_decrypt(const struct hx_net *net, uint32_t hidden)
 {
-    uint32_t left = hidden >> 16, right = hidden & 0xffff;
-
-    for (uint32_t i = 4; i-- > 0;) {
-        uint32_t before = right ^ round_of(net, left, i);
-        right = left;
-        left = before;
-    }
-    return left << 16 | right;
+    return permute(net, hidden, 3, -1);
 }

@@ -69,26 +69,12 @@ void hx_unexpected_peek(struct hx_net *net)
     }
 }
 
-struct wanted {
-    const struct hx_edge *edge;
-    uint64_t tag;
-    int posted;
-};
-
-static void compare(struct hx_net *net, struct hx_chunk *chunk, void *arg)
+static int is_posted(const struct hx_net *net, const struct hx_edge *edge, uint64_t tag)
 {
-    struct wanted *wanted = arg;
-
-    (void)net;
-    wanted->posted |= (chunk->kind == HX_CHUNK_RECV || chunk->kind == HX_CHUNK_REPOST) && chunk->edge == wanted->edge && chunk->tag == wanted->tag;
-}
-
-static int is_posted(struct hx_net *net, const struct hx_edge *edge, uint64_t tag)
-{
-    struct wanted wanted = {edge, tag, 0};
-
-    hx_chunks_visit(net, compare, &wanted);
-    return wanted.posted;
+    for (struct hx_chunk *chunk = NULL; (chunk = hx_chunk_next(net, chunk));)
+        if ((chunk->kind == HX_CHUNK_RECV || chunk->kind == HX_CHUNK_REPOST) && chunk->edge == edge && chunk->tag == tag)
+            return 1;
+    return 0;
 }
 
 /* Receives posted after the peek complete after it, so is_posted still sees them. */

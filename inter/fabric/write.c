@@ -21,17 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct invite { /* as it is sent */
-    struct hx_proof proof;
-    uint64_t match, total_bytes, chunk; /* chunk: which of the message */
-    uint64_t address, key;
-    uint32_t number; /* of the receiver's request, encrypted. The write returns it, as a proof of its invitation */
-    uint32_t signature; /* of the receiver's call */
-};
-
 struct hx_invite {
     struct hx_invite *next;
-    struct invite invite;
+    struct hx_invitation invitation;
 };
 
 /* ---- does the device write? */
@@ -81,28 +73,18 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
 {
     const struct hx_registration *to = chunk->registration;
     int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
-    struct invite invite = {.match = chunk->op->match, .total_bytes = chunk->op->total_bytes,
-                            .chunk = chunk->offset / chunk->op->chunk_bytes, .key = fi_mr_key(to->mr),
-                            .number = hx_number_encrypt(net, chunk->number), .signature = chunk->op->signature};
+    const struct hx_net_op *op = chunk->op;
+    struct hx_control control = {
+        .invitation = {.match = op->match, .total_bytes = op->total_bytes, .chunk = chunk->offset / op->chunk_bytes,
+                       .address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base), .key = fi_mr_key(to->mr),
+                       .number = hx_number_encrypt(net, chunk->number), .signature = op->signature}};
 
-    invite.address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base);
-    return hx_control_send(net, HX_CHUNK_SEND_INVITE, edge, HX_CONTROL_INVITE, &invite, sizeof(invite));
+    return hx_control_send(net, edge, HX_CONTROL_INVITE, &control);
 }
 
 /* ---- the sender */
 
-static int invite_receive(struct hx_net *net, struct hx_edge *edge)
-{
-    if (!edge->invite_bounce)
-        edge->invite_bounce = hx_bounce_alloc(net, edge->paths[0].rail, sizeof(struct invite));
-    if (!edge->invite_bounce ||
-        hx_control_receive(net, HX_CHUNK_RECV_INVITE, edge, HX_CONTROL_INVITE, edge->invite_bounce, sizeof(struct invite)) != 0)
-        return -FI_EAGAIN;
-    edge->invite_posted = 1;
-    return 0;
-}
-
-static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, const struct invite *invite)
+static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, const struct hx_invitation *invite)
 {
     size_t offset = invite->chunk * op->chunk_bytes, bytes = hx_op_chunk_bytes_at(op, offset);
     struct hx_path *path = hx_chunk_path(edge, op, offset);
@@ -133,7 +115,7 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
 enum { FOLLOWED = 1 };
 
 /* FOLLOWED; 0: its message is not posted yet; -FI_EAGAIN. */
-static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct invite *invite)
+static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct hx_invitation *invite)
 {
     struct hx_net_op *op = edge->writes.head;
     int rc;
@@ -158,7 +140,7 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
     return rc != 0 ? rc : FOLLOWED;
 }
 
-static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct invite *invite)
+static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct hx_invitation *invite)
 {
     struct hx_invite **end = &edge->invites, *kept = malloc(sizeof(*kept));
 
@@ -174,19 +156,13 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct i
     *end = kept;
 }
 
-void hx_invite_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
+void hx_invite_arrived(struct hx_net *net, struct hx_edge *edge, const struct hx_invitation *invitation)
 {
-    struct hx_edge *edge = chunk->edge;
-    struct invite invite;
-    int rc;
+    int rc = invite_follow(net, edge, invitation);
 
-    memcpy(&invite, edge->invite_bounce->base, sizeof(invite));
-    edge->invite_posted = 0;
-    hx_chunk_release(net, chunk);
-    rc = hx_proof_check(net, HX_CONTROL_INVITE, edge, &invite, bytes, sizeof(invite)) ? invite_follow(net, edge, &invite) : FOLLOWED;
     if (rc != FOLLOWED)
-        invite_keep(net, edge, &invite);
-    if (invite_receive(net, edge) != 0 || rc < 0)
+        invite_keep(net, edge, invitation);
+    if (rc < 0)
         hx_edge_activate(net, edge);
 }
 
@@ -195,10 +171,10 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
     struct hx_invite **link = &edge->invites, *kept;
     int again = 0;
 
-    if ((edge->writes.head || edge->invite_bounce) && !edge->invite_posted)
-        again = invite_receive(net, edge);
+    if (edge->writes.head || edge->mailboxes[HX_CONTROL_INVITE].bounce)
+        again = hx_control_receive(net, edge->paths[0].rail, edge, HX_CONTROL_INVITE);
     while (edge->writes.head && (kept = *link)) {
-        int rc = invite_follow(net, edge, &kept->invite);
+        int rc = invite_follow(net, edge, &kept->invitation);
         if (rc == FOLLOWED) {
             *link = kept->next;
             free(kept);
@@ -212,42 +188,26 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
 
 /* ---- failures */
 
-struct edge_failure {
-    const struct hx_edge *edge;
-    hx_status_t status; /* HX_SUCCESS: only count */
-    int targets;
-};
-
-static void target_fail(struct hx_net *net, struct hx_chunk *chunk, void *arg)
-{
-    struct edge_failure *failure = arg;
-
-    if (chunk->kind != HX_CHUNK_TARGET || chunk->edge != failure->edge || !chunk->op)
-        return;
-    failure->targets++;
-    if (failure->status != HX_SUCCESS)
-        hx_message_fail(net, chunk->op, failure->status);
-}
-
 int hx_writes_are_pending(struct hx_net *net, const struct hx_edge *edge)
 {
-    struct edge_failure none = {edge, HX_SUCCESS, 0};
-
-    hx_chunks_visit(net, target_fail, &none);
-    return edge->writes.head || none.targets > 0;
+    for (struct hx_chunk *chunk = NULL; (chunk = hx_chunk_next(net, chunk));)
+        if (chunk->kind == HX_CHUNK_TARGET && chunk->edge == edge && chunk->op)
+            return 1;
+    return edge->writes.head != NULL;
 }
 
 void hx_writes_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
 {
-    while (edge->writes.head)
-        hx_message_fail(net, edge->writes.head, status);
-    hx_chunks_visit(net, target_fail, &(struct edge_failure){edge, status, 0});
+    hx_queue_fail(net, &edge->writes, status);
+    for (struct hx_chunk *chunk = NULL; (chunk = hx_chunk_next(net, chunk));)
+        if (chunk->kind == HX_CHUNK_TARGET && chunk->edge == edge && chunk->op)
+            hx_message_fail(net, chunk->op, status);
 }
 
 void hx_invites_drop(struct hx_edge *edge, uint64_t match, uint64_t matches)
 {
     for (struct hx_invite **link = &edge->invites, *kept; (kept = *link);) {
-        if (kept->invite.match - match >= matches) {
+        if (kept->invitation.match - match >= matches) {
             link = &kept->next;
             continue;
         }

@@ -31,7 +31,8 @@ static void *naive(struct hx_net *net, const struct hx_net_op *op, size_t bytes,
         size_t bytes;
         struct fid_mr *mr;
     } cache[1024];
-    void *base = hx_contiguous(op, op->posted_bytes, bytes);
+    struct iovec piece;
+    void *base = segments_pieces(op, op->posted_bytes, bytes, &piece, 1) ? piece.iov_base : NULL;
     int i = 0;
 
     if (base == NULL || bytes < 4096)

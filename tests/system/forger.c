@@ -173,10 +173,10 @@ static int words(fi_addr_t to, int ranks, int as_before)
 
 static void others(fi_addr_t to)
 {
-    struct hx_credit credit = {.flow = 0, .sum = 1 << 30};
+    struct hx_control credit = {.credit = {.flow = 0, .sum = 1 << 30}};
     char message[64] = {0};
 
-    say(to, &credit, sizeof(credit), hx_control_tag(HX_CONTROL_CREDIT));
+    say(to, &credit, hx_control_bytes(HX_CONTROL_CREDIT), hx_control_tag(HX_CONTROL_CREDIT));
     say(to, message, sizeof(message), hx_control_tag(HX_CONTROL_INVITE));
     for (uint64_t match = 0; match < 16; match++)
         say(to, message, sizeof(message), match << HX_CHUNK_BITS);

@@ -224,7 +224,7 @@ static void case_credits(struct world *w)
         return;
     if (w->me == 0) {
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
-        while (!w->net->edges[1]->credit_bounce || !w->net->edges[1]->credit_posted)
+        while (!w->net->edges[1]->mailboxes[HX_CONTROL_CREDIT].posted)
             turn(w);
         meet(w, &w->meet->arrived, 2);
         await_forged(w, 1);
