@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian, so another byte order is refused too */
-#define ADDRESS_VERSION 9
+#define ADDRESS_VERSION 10
 
 struct address_blob {
     uint32_t magic;
@@ -30,31 +30,14 @@ struct address_blob {
 #define BLOB_MAX_BYTES (sizeof(struct address_blob) + 512)
 #define BLOB_ALIGNED __attribute__((aligned(8)))
 
-static uint32_t checksum(const void *data, size_t bytes) /* FNV-1a */
-{
-    uint32_t hash = 2166136261u;
-
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ ((const uint8_t *)data)[i]) * 16777619u;
-    return hash;
-}
-
 static uint32_t blob_checksum(const struct address_blob *blob)
 {
-    return checksum(&blob->version, sizeof(*blob) - offsetof(struct address_blob, version) + blob->rails_bytes);
+    return (uint32_t)hx_fnv(HX_FNV_START, &blob->version, sizeof(*blob) - offsetof(struct address_blob, version) + blob->rails_bytes);
 }
 
-/* All but the rails. */
-static void blob_own(const struct hx_net *net, struct address_blob *blob)
+static size_t rail_bytes(size_t name_bytes)
 {
-    *blob = (struct address_blob){.magic = ADDRESS_MAGIC, .version = ADDRESS_VERSION,
-                                  .chunk_bytes = (uint32_t)net->chunk_bytes, .grant = HX_GRANT,
-                                  .write_bytes = (uint32_t)net->write_bytes,
-                                  .seat = (uint32_t)net->seat,
-                                  .host = hx_topo_network_id(),
-                                  .link_mbits = (uint32_t)(net->link_bits / 1000000), .links = (uint16_t)net->links,
-                                  .match_bits = (uint16_t)net->match_bits};
-    strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
+    return sizeof(struct hx_rail_address) + ((name_bytes + 7) & ~(size_t)7);
 }
 
 static uint8_t interface_number(const struct hx_net *net, int rail)
@@ -73,16 +56,19 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
     struct address_blob *blob = (struct address_blob *)buffer;
     uint8_t *at = blob->rails, *end = buffer + (*bytes < BLOB_MAX_BYTES ? *bytes : BLOB_MAX_BYTES);
 
-    blob_own(net, blob);
+    *blob = (struct address_blob){.magic = ADDRESS_MAGIC, .version = ADDRESS_VERSION, .chunk_bytes = (uint32_t)net->chunk_bytes,
+                                  .grant = HX_GRANT, .write_bytes = (uint32_t)net->write_bytes, .seat = (uint32_t)net->seat,
+                                  .host = hx_topo_network_id(), .link_mbits = (uint32_t)(net->link_bits / 1000000),
+                                  .links = (uint16_t)net->links, .match_bits = (uint16_t)net->match_bits};
+    strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
     for (int i = 0; i < net->nrails; i++, blob->nrails++) {
         uint8_t name[256];
-        size_t name_bytes = sizeof(name), padded;
+        size_t name_bytes = sizeof(name);
         int rc = fi_getname(&net->rails[i].ep->fid, name, &name_bytes);
         if (rc != 0)
             return hx_fail(HX_ERR_TRANSPORT, "fi_getname: %s", fi_strerror(-rc));
         net->rails[i].address_hash = hx_address_hash(name, name_bytes);
-        padded = (name_bytes + 7) & ~(size_t)7;
-        if (end - at < (ptrdiff_t)(sizeof(struct hx_rail_address) + padded))
+        if (end - at < (ptrdiff_t)rail_bytes(name_bytes))
             break;
         struct hx_rail_address *rail = (struct hx_rail_address *)at;
         rail->network = hx_offer_network(net->rails[i].info);
@@ -90,7 +76,7 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
         rail->interface = interface_number(net, i);
         rail->address = net->rails[i].address;
         memcpy(rail->name, name, name_bytes);
-        at += sizeof(*rail) + padded;
+        at += rail_bytes(name_bytes);
     }
     hx_sockets_guard(net); /* their listeners */
     hx_strangers_prepare(net);
@@ -115,12 +101,10 @@ static int rails_are_whole(const struct address_blob *blob)
 
     for (int i = 0; i < blob->nrails; i++) {
         const struct hx_rail_address *rail = (const struct hx_rail_address *)(blob->rails + at);
-        if (blob->rails_bytes - at < sizeof(*rail) || rail->name_bytes > blob->rails_bytes - at - sizeof(*rail) ||
+        if (blob->rails_bytes - at < sizeof(*rail) || blob->rails_bytes - at < rail_bytes(rail->name_bytes) ||
             rail->interface >= HX_RAILS_MAX)
             return 0;
-        at += sizeof(*rail) + ((rail->name_bytes + 7) & ~7u);
-        if (at > blob->rails_bytes)
-            return 0;
+        at += rail_bytes(rail->name_bytes);
     }
     return at == blob->rails_bytes && blob->nrails >= 1 && blob->nrails <= HX_RAILS_MAX;
 }
@@ -179,25 +163,19 @@ void hx_address_profile(const struct hx_net *net, const void *address, size_t by
         hx_profile_cost(net->info, 1, 1, 0, out);
 }
 
-static const struct hx_rail_address *rail_next(const struct hx_rail_address *rail)
-{
-    return (const struct hx_rail_address *)((const uint8_t *)rail + sizeof(*rail) + ((rail->name_bytes + 7) & ~7u));
-}
-
 static void end_read(const struct address_blob *blob, struct hx_path_end *end)
 {
-    const struct hx_rail_address *rail = (const struct hx_rail_address *)blob->rails;
+    const uint8_t *at = blob->rails;
 
     *end = (struct hx_path_end){.n = blob->nrails, .seat = blob->seat, .host = blob->host};
-    for (int i = 0; i < end->n; i++, rail = rail_next(rail))
-        end->rails[i] = rail;
+    for (int i = 0; i < end->n; i++, at += rail_bytes(end->rails[i - 1]->name_bytes))
+        end->rails[i] = (const struct hx_rail_address *)at;
 }
 
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)
 {
     uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
-    const struct address_blob *blob = (const struct address_blob *)buffer;
-    struct address_blob own;
+    const struct address_blob *blob = (const struct address_blob *)buffer, *own = net->own_address;
     struct hx_path_end mine, theirs;
     struct hx_edge *edge;
     hx_status_t status;
@@ -209,19 +187,18 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
         return HX_SUCCESS;
     if (net->nrails_published == 0)
         return hx_fail(HX_ERR_INTERNAL, "rank %d connects before it has published its address", net->rank);
-    blob_own(net, &own);
     if ((status = blob_read(peer, data, bytes, buffer)) != HX_SUCCESS ||
-        (status = blobs_agree(peer, blob, net->rank, &own)) != HX_SUCCESS)
+        (status = blobs_agree(peer, blob, net->rank, own)) != HX_SUCCESS)
         return status;
     npaths = net->nrails_published < blob->nrails ? net->nrails_published : blob->nrails;
     edge = calloc(1, sizeof(*edge) + (size_t)npaths * sizeof(edge->paths[0]));
     if (!edge)
         return hx_fail(HX_ERR_NOMEM, "no memory for the connection to rank %d", peer);
     edge->peer = peer;
-    if (own.write_bytes > 0 && blob->write_bytes > 0)
-        edge->write_bytes = own.write_bytes > blob->write_bytes ? own.write_bytes : blob->write_bytes;
+    if (own->write_bytes > 0 && blob->write_bytes > 0)
+        edge->write_bytes = own->write_bytes > blob->write_bytes ? own->write_bytes : blob->write_bytes;
     end_read(blob, &theirs);
-    end_read(net->own_address, &mine);
+    end_read(own, &mine);
     status = hx_paths_make(net, edge, &mine, &theirs);
     if (status != HX_SUCCESS) {
         free(edge);

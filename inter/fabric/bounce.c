@@ -34,14 +34,6 @@ static void memlock_text(char *text, size_t capacity)
         snprintf(text, capacity, "ulimit -l is unlimited");
 }
 
-static void registration_fail(const struct hx_rail *rail, size_t bytes, int rc)
-{
-    char limit[96];
-
-    memlock_text(limit, sizeof(limit));
-    hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s; %s", bytes, rail->info->fabric_attr->prov_name, fi_strerror(-rc), limit);
-}
-
 int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_registration *out)
 {
     int mode = rail->info->domain_attr->mr_mode;
@@ -65,15 +57,6 @@ int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_r
     return rc;
 }
 
-static int block_register(struct hx_rail *rail, struct hx_bounce_block *block, int first)
-{
-    int rc = hx_rail_register(rail, block->base, block->bytes, &block->registration);
-
-    if (rc != 0 && first) /* later failures are harmless: bounce buffers in use are released */
-        registration_fail(rail, block->bytes, rc);
-    return rc;
-}
-
 /* The mapping is aligned, so that one huge page can hold it. */
 static void *block_map(size_t bytes)
 {
@@ -88,35 +71,41 @@ static void *block_map(size_t bytes)
     return base;
 }
 
+/* Fails for the first block only: later failures are harmless, because bounce buffers in use are released. */
+static int block_register(struct hx_rail *rail, struct hx_bounce_block *block, int is_first)
+{
+    int rc = hx_rail_register(rail, block->base, block->bytes, &block->registration);
+    char limit[96];
+
+    memlock_text(limit, sizeof(limit));
+    if (rc != 0 && is_first)
+        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s; %s", block->bytes, rail->info->fabric_attr->prov_name, fi_strerror(-rc),
+                limit);
+    return rc;
+}
+
 /* 0, or libfabric's error. */
 static int pool_grow(struct hx_rail *rail, struct hx_bounce_pool *pool, int registered)
 {
-    size_t bytes = pool->bounce_bytes * 4 > BLOCK_BYTES ? pool->bounce_bytes * 4 : BLOCK_BYTES, page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t count = bytes / pool->bounce_bytes;
-    struct hx_bounce_block *block;
+    size_t least = pool->bounce_bytes < 4096 ? 8192 : BLOCK_BYTES; /* for control messages; for others */
+    size_t bytes = pool->bounce_bytes * 4 > least ? pool->bounce_bytes * 4 : least, count = bytes / pool->bounce_bytes;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct hx_bounce_block *block = calloc(1, sizeof(*block) + count * sizeof(block->bounces[0]));
     int rc;
 
-    if (pool->bounce_bytes < 4096) { /* for control messages */
-        bytes = 8192;
-        count = bytes / pool->bounce_bytes;
-    }
-    bytes = (bytes + page - 1) & ~(page - 1);
-    block = calloc(1, sizeof(*block) + count * sizeof(block->bounces[0]));
     if (!block)
         return -FI_ENOMEM;
-    block->bytes = bytes;
-    block->base = block_map(bytes);
+    block->bytes = (bytes + page - 1) & ~(page - 1);
+    block->base = block_map(block->bytes);
     rc = !block->base ? -FI_ENOMEM : registered ? block_register(rail, block, !pool->blocks) : 0;
     if (rc != 0) {
         if (block->base)
-            munmap(block->base, bytes);
+            munmap(block->base, block->bytes);
         free(block);
         return rc;
     }
     for (size_t i = count; i-- > 0;) {
-        block->bounces[i].base = (uint8_t *)block->base + i * pool->bounce_bytes;
-        block->bounces[i].registration = &block->registration;
-        block->bounces[i].next = pool->free;
+        block->bounces[i] = (struct hx_bounce){(uint8_t *)block->base + i * pool->bounce_bytes, &block->registration, pool->free, 0};
         pool->free = &block->bounces[i];
     }
     block->next = pool->blocks;
@@ -165,12 +154,13 @@ static struct hx_bounce_pool *pool_for(struct hx_rail *rail, size_t bytes)
     return pool;
 }
 
-static int is_first_full(const struct hx_net *net)
+static int any_is_full(const struct hx_net *net)
 {
+    int full = 0;
+
     for (int i = 0; i < net->nrails * HX_BOUNCE_KINDS; i++)
-        if (net->rails[i / HX_BOUNCE_KINDS].bounces[i % HX_BOUNCE_KINDS].is_full)
-            return 0;
-    return 1;
+        full |= net->rails[i / HX_BOUNCE_KINDS].bounces[i % HX_BOUNCE_KINDS].is_full;
+    return full;
 }
 
 /* A pool that could not grow once keeps its size: an attempt for each message would cost too much. */
@@ -181,7 +171,7 @@ static int pool_grow_or_stay(const struct hx_net *net, struct hx_rail *rail, str
 
     if (rc == 0 || pool->is_full || pool->bounces == 0)
         return rc;
-    if (is_first_full(net)) {
+    if (!any_is_full(net)) {
         memlock_text(limit, sizeof(limit));
         hx_warn("%s registers no more bounce buffers (%s): long messages wait for each other; %s", rail->info->fabric_attr->prov_name,
                 fi_strerror(-rc), limit);

@@ -30,17 +30,11 @@ static int may_be_abandoned(const struct hx_net *net, const struct hx_chunk *chu
 /* The message of this write target has failed. The memory stays in use until the peer certainly writes no more. */
 static void target_abandon(struct hx_net *net, struct hx_chunk *chunk)
 {
-    net->recvs_in_flight--;
-    chunk->edge->recvs_in_flight--;
+    hx_recv_ended(net, chunk->edge);
     if (chunk->bounce)
         hx_bounce_end_receive(chunk->path->rail, chunk->bounce, chunk->bytes);
-    if (!chunk->edge->process_ended)
-        return;
-    if (chunk->bounce)
-        hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
-    chunk->bounce = NULL;
-    chunk->registration = NULL;
-    hx_chunk_release(net, chunk);
+    if (chunk->edge->process_ended)
+        hx_chunk_end(net, chunk);
 }
 
 static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk)
@@ -50,8 +44,7 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk)
 
     if (chunk->kind == HX_CHUNK_REPOST) { /* nothing is posted */
         chunk->edge->reposts--;
-        chunk->edge->recvs_in_flight--;
-        net->recvs_in_flight--;
+        hx_recv_ended(net, chunk->edge);
         hx_chunk_drop(net, chunk);
         hx_message_advance(net, op, bytes);
     } else if (may_be_abandoned(net, chunk) || (chunk->kind == HX_CHUNK_TARGET && chunk->edge->process_ended)) {

@@ -260,7 +260,6 @@ ssize_t hx_chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_path *
         return rc;
     }
     hx_path_posted(path, bytes, chunk);
-    path->rail->sends_in_flight++;
     op->posted_bytes += bytes;
     return 0;
 }
@@ -281,11 +280,12 @@ ssize_t hx_chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx_chu
                     message.context);
 }
 
-struct hx_net_op *hx_chunk_detach(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
+struct hx_net_op *hx_chunk_detach(struct hx_net *net, struct hx_chunk *chunk)
 {
     struct hx_net_op *op = chunk->op;
 
-    *bytes = chunk->bytes;
+    if (chunk->kind == HX_CHUNK_SEND || chunk->kind == HX_CHUNK_SEND_CONTROL)
+        chunk->path->rail->sends_in_flight--;
     hx_path_ended(chunk->path, chunk);
     if (chunk->edge->waits_for_send) {
         chunk->edge->waits_for_send = 0;
@@ -299,9 +299,9 @@ struct hx_net_op *hx_chunk_detach(struct hx_net *net, struct hx_chunk *chunk, si
     return op;
 }
 
-struct hx_net_op *hx_chunk_end(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
+struct hx_net_op *hx_chunk_end(struct hx_net *net, struct hx_chunk *chunk)
 {
-    struct hx_net_op *op = hx_chunk_detach(net, chunk, bytes);
+    struct hx_net_op *op = hx_chunk_detach(net, chunk);
 
     hx_chunk_release(net, chunk);
     return op;

@@ -120,13 +120,14 @@ int hx_net_close(struct hx_net *net, int orderly)
         hx_rail_close(&net->rails[i]);
     for (int i = 0; net->edges && i < net->nranks; i++)
         if (net->edges[i]) {
-            hx_unexpected_close(net->edges[i]);
-            hx_flows_close(net->edges[i]);
+            hx_unexpected_drop(net->edges[i], 0, UINT64_MAX, 1);
+            hx_flows_drop(net->edges[i], 0, UINT64_MAX, 1);
             hx_invites_drop(net->edges[i], 0, UINT64_MAX);
             free(net->edges[i]);
         }
     free(net->edges);
     free(net->own_address);
+    free(net->sockets);
     free(net);
     return 0;
 }

@@ -14,13 +14,11 @@
 
 static void send_done(struct hx_net *net, struct hx_chunk *chunk)
 {
-    size_t bytes;
-    struct hx_rail *rail = chunk->path->rail;
+    size_t bytes = chunk->bytes;
     struct hx_net_op *op;
 
     hx_edge_note_traffic(net, chunk->edge);
-    op = hx_chunk_end(net, chunk, &bytes);
-    rail->sends_in_flight--;
+    op = hx_chunk_end(net, chunk);
     if (op) /* else it was cancelled */
         hx_message_advance(net, op, bytes);
 }
@@ -77,17 +75,15 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
 {
     struct hx_edge *edge = chunk->edge;
     struct hx_net_op *op = chunk->op;
-    size_t bytes;
 
-    net->recvs_in_flight--;
-    edge->recvs_in_flight--;
+    hx_recv_ended(net, edge);
     if (!op) { /* it was cancelled */
-        hx_chunk_end(net, chunk, &bytes);
+        hx_chunk_end(net, chunk);
         return;
     }
     chunk->op = NULL; /* if the message fails now, this chunk must not be cancelled */
     hx_recv_arrived(net, edge, op, chunk->offset, chunk->bytes, came, chunk->bounce ? chunk->bounce->base : NULL);
-    hx_chunk_end(net, chunk, &bytes);
+    hx_chunk_end(net, chunk);
     if (op->done == 0 && !op->failed && !op->queued && hx_recv_continue(net, edge, op) != 0)
         hx_recv_enqueue(net, edge, op);
 }
@@ -96,15 +92,13 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
 static void write_arrived(struct hx_net *net, uint64_t number)
 {
     struct hx_chunk *chunk = number <= UINT32_MAX ? hx_chunk_numbered(net, hx_number_decrypt(net, (uint32_t)number)) : NULL;
-    size_t bytes;
 
-    if (!chunk || chunk->kind != HX_CHUNK_TARGET) {
+    if (!chunk || chunk->kind != HX_CHUNK_TARGET)
         hx_forgery_note(net, "a remote write", -1);
-    } else if (chunk->op) {
+    else if (chunk->op)
         recv_done(net, chunk, chunk->bytes);
-    } else { /* cancelled */
-        hx_chunk_end(net, chunk, &bytes);
-    }
+    else /* cancelled */
+        hx_chunk_end(net, chunk);
 }
 
 /* Returns whether a message has advanced. Control messages of the runtime do not count. */
@@ -112,7 +106,6 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
 {
     struct hx_chunk *chunk = entry->op_context;
     int is_message;
-    size_t bytes;
 
     if (entry->flags & FI_REMOTE_WRITE) { /* not FI_REMOTE_CQ_DATA: some providers report that to the writer too */
         write_arrived(net, entry->data);
@@ -131,8 +124,7 @@ static int completion_handle(struct hx_net *net, const struct fi_cq_tagged_entry
     case HX_CHUNK_UNEXPECTED: hx_unexpected_complete(net, chunk, 1, (uint32_t)entry->data); break;
     case HX_CHUNK_SEND_CONTROL:
         chunk->edge->control_messages -= is_message;
-        chunk->path->rail->sends_in_flight--;
-        hx_chunk_end(net, chunk, &bytes);
+        hx_chunk_end(net, chunk);
         return !is_message;
     case HX_CHUNK_RECV_CONTROL: hx_control_arrived(net, chunk, entry->len); return !is_message;
     case HX_CHUNK_REPOST:

@@ -94,9 +94,9 @@ static void loss_break(struct hx_net *net, hx_status_t status)
 }
 
 /* The request is never used again: before libfabric 2.4, EFA reports each failed packet of a send with the same context. */
-static struct hx_net_op *failed_send_end(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes)
+static struct hx_net_op *failed_send_end(struct hx_net *net, struct hx_chunk *chunk)
 {
-    struct hx_net_op *op = hx_chunk_detach(net, chunk, bytes);
+    struct hx_net_op *op = hx_chunk_detach(net, chunk);
 
     chunk->kind = HX_CHUNK_FAILED_SEND;
     return op;
@@ -135,22 +135,19 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     const enum hx_control_kind control = is_control ? chunk->control : HX_CONTROLS;
     int hole = sent && loses_message(net, error), ends_op, ends_writes, ends_flows;
     hx_status_t status = HX_SUCCESS;
+    const size_t bytes = chunk->bytes;
     struct hx_net_op *op;
-    size_t bytes;
 
     edge->process_ended |= meaning_of(net, edge, error->err, error->prov_errno).peer == PROCESS_ENDED;
-    rail->sends_in_flight -= (size_t)sent;
-    if (chunk->kind == HX_CHUNK_RECV) {
-        net->recvs_in_flight--;
-        edge->recvs_in_flight--;
-    } else if (chunk->kind == HX_CHUNK_RECV_CONTROL) {
+    if (chunk->kind == HX_CHUNK_RECV)
+        hx_recv_ended(net, edge);
+    else if (chunk->kind == HX_CHUNK_RECV_CONTROL)
         chunk->mailbox->posted = 0;
-    } else if (control == HX_CONTROL_CREDIT) {
+    else if (control == HX_CONTROL_CREDIT)
         hx_credits_resend(net, edge);
-    } else if (control == HX_CONTROL_MESSAGE) {
+    else if (control == HX_CONTROL_MESSAGE)
         control_send_fail(net, chunk, error);
-    }
-    op = sent ? failed_send_end(net, chunk, &bytes) : hx_chunk_end(net, chunk, &bytes); /* before hx_message_fail */
+    op = sent ? failed_send_end(net, chunk) : hx_chunk_end(net, chunk); /* before hx_message_fail */
     ends_op = op && !op->failed; /* else this rank has cancelled it */
     ends_writes = control == HX_CONTROL_INVITE && hx_writes_are_pending(net, edge);
     ends_flows = control == HX_CONTROL_CREDIT && !sent && hx_flows_are_pending(edge);

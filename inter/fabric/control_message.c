@@ -63,8 +63,6 @@ static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_co
     edge->control_sent[kind]++;
     edge->control_messages += kind == HX_CONTROL_MESSAGE;
     hx_path_posted(path, bytes, chunk);
-    path->rail->sends_in_flight++;
-    path->rail->unread = 1;
     return 0;
 }
 

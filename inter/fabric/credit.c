@@ -42,30 +42,27 @@ void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status)
     }
 }
 
-void hx_communicator_drop(struct hx_net *net, int peer, uint64_t first, uint64_t flows, uint64_t match, uint64_t matches)
+void hx_flows_drop(struct hx_edge *edge, uint64_t first, uint64_t n, int all)
 {
-    struct hx_edge *edge = net->edges[peer];
-
-    for (struct hx_flow **link = edge ? &edge->flows : NULL, *flow; link && (flow = *link);) {
-        if (flow->number - first >= flows || flow->large.head) {
+    for (struct hx_flow **link = &edge->flows, *flow; (flow = *link);) {
+        if (flow->number - first >= n || (flow->large.head && !all)) {
             link = &flow->next;
             continue;
         }
         *link = flow->next;
         free(flow);
     }
-    if (edge) {
-        hx_unexpected_drop(edge, match, matches);
-        hx_invites_drop(edge, match, matches);
-    }
 }
 
-void hx_flows_close(struct hx_edge *edge)
+void hx_communicator_drop(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches)
 {
-    for (struct hx_flow *flow = edge->flows, *next; flow; flow = next) {
-        next = flow->next;
-        free(flow);
-    }
+    struct hx_edge *edge = net->edges[peer];
+
+    if (!edge)
+        return;
+    hx_flows_drop(edge, flow, flows, 0);
+    hx_unexpected_drop(edge, match, matches, 0);
+    hx_invites_drop(edge, match, matches);
 }
 
 void hx_credit_arrived(struct hx_net *net, struct hx_edge *edge, const struct hx_credit *credit)

@@ -45,26 +45,19 @@ static size_t smaller(size_t a, size_t b)
 void hx_recvs_reserve(struct hx_net *net, size_t n)
 {
     net->reserved_recvs += n;
-    net->recv_limit = net->rx_size - net->reserved_recvs;
-    if (net->reserved_recvs > net->rx_size / 2)
-        net->recv_limit = net->rx_size - net->rx_size / 2;
-    net->recv_limit = smaller(net->recv_limit, HX_RECV_LIMIT);
-}
-
-/* Pieces of the caller's memory in one receive. The sink is one more. */
-static size_t receive_pieces(const struct hx_net *net)
-{
-    return net->info->rx_attr->iov_limit - (size_t)hx_sink_is_needed(net);
+    net->recv_limit = smaller(net->rx_size - smaller(net->reserved_recvs, net->rx_size / 2), HX_RECV_LIMIT);
 }
 
 static void limits_set(struct hx_net *net, const struct hx_env *env)
 {
+    size_t receive_pieces = net->info->rx_attr->iov_limit - (size_t)hx_sink_is_needed(net);
+
     net->register_local = (net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0 || hx_fabric_test.register_local ||
                           hx_fabric_test.write_bytes > 0;
     net->inject_bytes = smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT);
     net->send_limit = smaller(net->info->tx_attr->size, HX_SEND_LIMIT);
     net->match_bits = (unsigned)smaller(hx_offer_tag_bits(net->info) - HX_CHUNK_BITS, HX_MATCH_BITS_MOST);
-    net->pieces_most = net->register_local ? 1 : smaller(smaller(net->info->tx_attr->iov_limit, receive_pieces(net)), HX_PIECES);
+    net->pieces_most = net->register_local ? 1 : smaller(smaller(net->info->tx_attr->iov_limit, receive_pieces), HX_PIECES);
     if (net->pieces_most == 0)
         net->pieces_most = 1;
     net->chunk_bytes = env->chunk > 0 ? smaller((size_t)env->chunk, net->info->ep_attr->max_msg_size)
@@ -192,20 +185,14 @@ static int net_arm(struct hx_net *net)
     for (int i = 0; i < net->nrails; i++)
         if (!hx_rail_may_sleep(&net->rails[i]))
             return 1;
-    if (net->peeks_unexpected) {
-        int unread = 0;
-        hx_unexpected_peek(net);
-        for (int i = 0; i < net->nrails; i++)
-            unread |= net->rails[i].unread;
-        if (unread && hx_progress(net) != 0)
+    hx_unexpected_peek(net); /* it may post something; else all is read */
+    for (int i = 0; i < net->nrails; i++)
+        if (net->rails[i].unread && hx_progress(net) != 0)
             return 1;
-    }
-    if (net->active) {
-        struct pollfd fd = {.fd = net->wait_fd, .events = POLLIN};
-        poll(&fd, 1, 1);
-        return 1;
-    }
-    return 0;
+    if (!net->active)
+        return 0;
+    poll(&(struct pollfd){.fd = net->wait_fd, .events = POLLIN}, 1, 1);
+    return 1;
 }
 
 /* ---- queries */
@@ -214,6 +201,7 @@ static void net_counters(const struct hx_net *net, struct hx_net_counters *out)
 {
     *out = net->count;
 }
+
 static const char *net_describe(const struct hx_net *net)
 {
     return net->text;

@@ -28,6 +28,15 @@ void hx_address_profile(const struct hx_net *net, const void *address, size_t by
 /* path.c: make the paths of an edge */
 hx_status_t hx_paths_make(struct hx_net *net, struct hx_edge *edge, const struct hx_path_end *mine, const struct hx_path_end *theirs);
 
+/* FNV-1a; hash: of what comes before */
+#define HX_FNV_START UINT64_C(14695981039346656037)
+static inline uint64_t hx_fnv(uint64_t hash, const void *data, size_t bytes)
+{
+    for (const uint8_t *at = data; at < (const uint8_t *)data + bytes; at++)
+        hash = (hash ^ *at) * UINT64_C(1099511628211);
+    return hash;
+}
+
 /* sockets.c: descriptors that children must not hold */
 uint64_t hx_host_hash(const void *name, size_t bytes);    /* of a sockaddr's IP address; 0: it has none */
 uint64_t hx_address_hash(const void *name, size_t bytes); /* of its IP address and port; 0: it has none */
@@ -87,10 +96,9 @@ static inline int hx_is_refusal(ssize_t rc)
 }
 /* The provider has returned this error. -FI_EAGAIN: try again; 0: the message has failed. */
 int hx_chunk_refused(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, ssize_t rc);
-/* The request has ended: release what it holds. Returns its message; *bytes: how many bytes of the message it held. detach keeps
- * the request itself. */
-struct hx_net_op *hx_chunk_detach(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes);
-struct hx_net_op *hx_chunk_end(struct hx_net *net, struct hx_chunk *chunk, size_t *bytes);
+/* The request has ended: release what it holds. Returns its message. detach keeps the request itself. */
+struct hx_net_op *hx_chunk_detach(struct hx_net *net, struct hx_chunk *chunk);
+struct hx_net_op *hx_chunk_end(struct hx_net *net, struct hx_chunk *chunk);
 
 /* region.c: see runtime/ports/transport.h */
 void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
@@ -106,8 +114,9 @@ void hx_tcp_space_prepare(struct hx_net *net);
 /* How may a message of so many bytes be sent? DIRECT: from the caller's memory. COPY: from a bounce buffer. A long one may have to
  * wait: SOON: try again soon; LATER: try again when a send has ended. */
 enum hx_send_mode { HX_SEND_SOON, HX_SEND_LATER, HX_SEND_COPY, HX_SEND_DIRECT };
-enum hx_send_mode hx_path_send_mode(const struct hx_net *net, struct hx_path *path, size_t bytes, int is_large);
-void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk); /* chunk: NULL if the send was injected */
+enum hx_send_mode hx_path_send_mode(struct hx_net *net, struct hx_path *path, size_t bytes, int is_large);
+/* A send, or a write, was posted; chunk: NULL if it was injected. */
+void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk);
 void hx_path_ended(struct hx_path *path, const struct hx_chunk *chunk);          /* a send has completed, or has failed */
 
 /* message.c */
@@ -149,8 +158,7 @@ void hx_unexpected_none(struct hx_net *net, struct hx_chunk *chunk);
 void hx_unexpected_complete(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t data);
 /* If op's next chunk has arrived already, receive it: 1; 0 if not; -FI_EAGAIN while it is arriving. */
 int hx_unexpected_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes);
-void hx_unexpected_drop(struct hx_edge *edge, uint64_t match, uint64_t matches);
-void hx_unexpected_close(struct hx_edge *edge);
+void hx_unexpected_drop(struct hx_edge *edge, uint64_t match, uint64_t matches, int all); /* all: also those that are still arriving */
 
 /* completion.c */
 int hx_progress(struct hx_net *net);
@@ -220,7 +228,7 @@ int hx_credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flo
 void hx_credits_resend(struct hx_net *net, struct hx_edge *edge); /* one was lost */
 int hx_flows_are_pending(const struct hx_edge *edge);             /* does a message wait for a credit? */
 void hx_flows_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t status);
-void hx_flows_close(struct hx_edge *edge);
+void hx_flows_drop(struct hx_edge *edge, uint64_t first, uint64_t n, int all); /* all: also those with messages that wait */
 /* See forget in runtime/ports/transport.h. */
 void hx_communicator_drop(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches);
 
@@ -240,6 +248,12 @@ static inline int hx_match_is_credit(uint64_t match)
 {
     return (match & HX_CREDIT_MATCH) == HX_CREDIT_MATCH;
 }
+static inline void hx_recv_ended(struct hx_net *net, struct hx_edge *edge)
+{
+    net->recvs_in_flight--;
+    edge->recvs_in_flight--;
+}
+
 static inline int hx_op_is_large(const struct hx_net_op *op)
 {
     return op->total_bytes > HX_EAGER_BYTES;
@@ -284,4 +298,35 @@ static inline void hx_path_refuse(struct hx_path *path, enum hx_post post)
 static inline int hx_credit_is_due(const struct hx_edge *edge, const struct hx_flow *flow)
 {
     return flow->received - flow->reported >= (uint64_t)(HX_GRANT / 2 * edge->npaths);
+}
+
+/* ---- Which paths a message uses. Both ends cut it alike, and use the same path for chunk i:
+ *
+ *     0 1 2 3 | 4 5 6 7     a message of 8 chunks, its turn being 1, over 3 paths
+ *     1 2 0 1   2 0 1 2
+ *
+ * A message with HX_STRIPE_BYTES for each path has the same number of chunks on all paths. Shorter messages have one chunk; their
+ * match ids spread them over the paths. The first path does not depend on the length, so ends with different lengths still meet,
+ * and report it. */
+
+static inline size_t hx_chunk_bytes(const struct hx_net *net, const struct hx_edge *edge, size_t total_bytes)
+{
+    size_t paths = (size_t)edge->npaths, chunks;
+
+    if (paths == 1 || total_bytes < paths * HX_STRIPE_BYTES)
+        return net->chunk_bytes;
+    chunks = (total_bytes + net->chunk_bytes - 1) / net->chunk_bytes;
+    chunks = (chunks + paths - 1) / paths * paths;
+    chunks = (total_bytes + chunks - 1) / chunks;
+    return chunks + 63 < net->chunk_bytes ? (chunks + 63) & ~(size_t)63 : net->chunk_bytes;
+}
+
+static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct hx_net_op *op, size_t offset)
+{
+    uint64_t turn;
+
+    if (edge->npaths == 1)
+        return &edge->paths[0];
+    turn = (op->match * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+    return &edge->paths[(turn + offset / op->chunk_bytes) % (uint64_t)edge->npaths];
 }

@@ -4,4 +4,4 @@ hx_sources += inter/fabric/address.c inter/fabric/bounce.c inter/fabric/cancel.c
     inter/fabric/endpoint.c inter/fabric/fabric.h inter/fabric/liveness.c inter/fabric/message.c inter/fabric/negotiate.c \
     inter/fabric/nic.c inter/fabric/objects.h inter/fabric/path.c inter/fabric/proof.c inter/fabric/provider.c \
     inter/fabric/provider.h inter/fabric/rail.c inter/fabric/region.c inter/fabric/sockets.c inter/fabric/strangers.c \
-    inter/fabric/stripe.h inter/fabric/tcp_space.c inter/fabric/unexpected.c inter/fabric/write.c
+    inter/fabric/tcp_space.c inter/fabric/unexpected.c inter/fabric/write.c

@@ -7,7 +7,6 @@
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
 #include "runtime/base/probe.h"
-#include "inter/fabric/stripe.h"
 
 /* Results of send_continue: what the message waits for. */
 #define WAIT_CREDIT 1 /* a credit, or the end of another send */
@@ -176,59 +175,56 @@ void hx_recv_repost(struct hx_net *net, struct hx_chunk *chunk)
         hx_edge_activate(net, chunk->edge);
 }
 
-static void message_refuse(struct hx_net_op *op, hx_status_t status)
+static hx_status_t message_check(const struct hx_net *net, const struct hx_edge *edge, const struct hx_net_op *op)
 {
-    op->done = -(int)status;
-    hx_detail_keep(op->why);
+    if (net->broken) {
+        hx_recall(net->why);
+        return net->broken;
+    }
+    if (!edge || op->total_bytes == 0 || op->match >> net->match_bits || hx_match_is_credit(op->match))
+        return hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d of the job", op->total_bytes,
+                       (unsigned long long)op->match, op->peer);
+    return HX_SUCCESS;
 }
 
 void hx_message_post(struct hx_net *net, struct hx_net_op *op)
 {
     struct hx_edge *edge = net->edges[op->peer];
     struct hx_op_queue *queue;
+    hx_status_t status;
     int rc;
 
     op->done = 0;
     op->failed = HX_SUCCESS;
     op->queued = 0;
-    op->posted_bytes = op->completed_bytes = op->total_bytes = 0;
+    op->posted_bytes = op->completed_bytes = op->total_bytes = op->in_order = 0;
+    op->ahead = 0;
     op->theirs = op->doubt = 0;
     op->give_up = 0;
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
-    if (net->broken) {
-        hx_recall(net->why);
-        message_refuse(op, net->broken);
-        return;
-    }
-    if (!edge || op->total_bytes == 0 || op->match >> net->match_bits || hx_match_is_credit(op->match)) {
-        message_refuse(op, hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d of the job", op->total_bytes,
-                                   (unsigned long long)op->match, op->peer));
-        return;
-    }
-    op->written = edge->write_bytes > 0 && op->total_bytes >= edge->write_bytes;
-    if (hx_op_pays_credits(op) && !hx_flow_of(edge, op->flow)) {
-        message_refuse(op, hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", op->peer));
+    status = message_check(net, edge, op);
+    op->written = status == HX_SUCCESS && edge->write_bytes > 0 && op->total_bytes >= edge->write_bytes;
+    if (status == HX_SUCCESS && hx_op_pays_credits(op) && !hx_flow_of(edge, op->flow))
+        status = hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", op->peer);
+    if (status != HX_SUCCESS) {
+        op->done = -(int)status;
+        hx_detail_keep(op->why);
         return;
     }
     op->chunk_bytes = hx_chunk_bytes(net, edge, op->total_bytes);
-    op->in_order = 0;
-    op->ahead = 0;
     queue = hx_op_queue_of(edge, op);
     if (op->direction == HX_NET_RECV) {
         rc = queue->head ? -FI_EAGAIN : hx_recv_continue(net, edge, op);
-    } else if (op->written) {
-        queue_push(queue, op);
-        if (hx_writes_continue(net, edge) != 0)
-            hx_edge_activate(net, edge);
+        if (rc != 0)
+            hx_recv_enqueue(net, edge, op);
         return;
-    } else {
-        rc = queue->head ? WAIT_CREDIT : send_continue(net, edge, op);
     }
-    if (rc != 0 && op->direction == HX_NET_RECV)
-        hx_recv_enqueue(net, edge, op);
-    else if (rc != 0)
+    rc = op->written || queue->head ? WAIT_CREDIT : send_continue(net, edge, op);
+    if (rc != 0)
         queue_push(queue, op);
+    if (op->written)
+        rc = hx_writes_continue(net, edge);
     if (rc == -FI_EAGAIN || rc == WAIT_SPACE)
         hx_edge_activate(net, edge);
 }

@@ -72,10 +72,7 @@ static int link_is_down(const struct fi_info *info, const struct ifaddrs *interf
 {
     if (info->nic && info->nic->link_attr && info->nic->link_attr->state == FI_LINK_DOWN)
         return 1;
-    for (const struct ifaddrs *i = interfaces; i; i = i->ifa_next)
-        if (strcmp(i->ifa_name, info->domain_attr->name) == 0)
-            return (i->ifa_flags & (IFF_UP | IFF_RUNNING)) != (IFF_UP | IFF_RUNNING);
-    return 0;
+    return hx_link_is_down(interfaces, info->domain_attr->name, strlen(info->domain_attr->name));
 }
 
 static enum hx_offer_kind address_kind(const struct sockaddr *addr)
@@ -131,7 +128,6 @@ static int provider_grade(const char *name)
     return PREFERRED;
 }
 
-
 const char *hx_offer_defect(const struct fi_info *info)
 {
     if (!info->domain_attr || !info->domain_attr->name || !info->fabric_attr->prov_name)
@@ -175,14 +171,12 @@ static struct choice choose(const struct fi_info *list, const char *provider, co
         kind = hx_offer_kind(i, interfaces);
         if (nics ? !hx_nic_is_named(i, nics) : kind == HX_KIND_DOWN)
             continue;
-        grade = GRADE(kind, provider_idx) +
-                hx_offer_is_ipv6(i);
+        grade = GRADE(kind, provider_idx) + hx_offer_is_ipv6(i);
         if (!best.offer || grade < best.grade)
             best = (struct choice){i, list, grade};
     }
     return best;
 }
-
 
 void hx_names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity)
 {
@@ -266,18 +260,15 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
 
     memset(out, 0, sizeof(*out));
     hx_libfabric_prepare();
-    if (getifaddrs(&interfaces) != 0)
-        interfaces = NULL;
+    getifaddrs(&interfaces); /* on failure it stays NULL */
     best = choose_anywhere(env, interfaces, lists);
     if (!best.offer)
         status = refuse(lists, env->provider, env->nic, interfaces);
     else
         status = hx_nics_choose(env->nic, best.list, best.offer, interfaces, seat, out);
-    if (interfaces)
-        freeifaddrs(interfaces);
+    freeifaddrs(interfaces);
     for (int i = 0; i < 3; i++)
-        if (lists[i])
-            fi_freeinfo(lists[i]);
+        fi_freeinfo(lists[i]);
     return status;
 }
 
@@ -292,8 +283,7 @@ void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
     struct fi_info *list;
 
     hx_libfabric_prepare();
-    if (getifaddrs(&interfaces) != 0)
-        interfaces = NULL;
+    getifaddrs(&interfaces); /* on failure it stays NULL */
     list = offers_get(NULL, FI_REMOTE_COMM);
     for (const struct fi_info *i = list; i; i = i->next) {
         const char *defect = hx_offer_defect(i);
@@ -302,8 +292,6 @@ void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
         if (i->fabric_attr->prov_name && i->domain_attr->name)
             visit(i, defect ? defect : kinds[hx_offer_kind(i, interfaces)], arg);
     }
-    if (list)
-        fi_freeinfo(list);
-    if (interfaces)
-        freeifaddrs(interfaces);
+    fi_freeinfo(list);
+    freeifaddrs(interfaces);
 }

@@ -20,19 +20,20 @@
 static int address_matches(const struct fi_info *info, const char *wanted, size_t length)
 {
     const char *slash = memchr(wanted, '/', length);
-    size_t digits = slash ? (size_t)(slash - wanted) : length, bytes;
+    size_t digits = slash ? (size_t)(slash - wanted) : length;
     char text[INET6_ADDRSTRLEN];
     uint8_t address[sizeof(struct in6_addr)];
-    const uint8_t *own = hx_ip_of(info->src_addr, info->src_addrlen, &bytes);
+    const struct hx_ip ip = hx_ip_of(info->src_addr, info->src_addrlen);
+    const uint8_t *own = ip.bytes;
 
     if (!own || digits >= sizeof(text))
         return 0;
     snprintf(text, sizeof(text), "%.*s", (int)digits, wanted);
-    if (inet_pton(bytes == sizeof(struct in_addr) ? AF_INET : AF_INET6, text, address) != 1)
+    if (inet_pton(ip.length == sizeof(struct in_addr) ? AF_INET : AF_INET6, text, address) != 1)
         return 0;
     char *end = NULL;
-    size_t bits = slash ? strtoul(slash + 1, &end, 10) : 8 * bytes;
-    if (slash && (end == slash + 1 || end != wanted + length || bits > 8 * bytes))
+    size_t bits = slash ? strtoul(slash + 1, &end, 10) : 8 * ip.length;
+    if (slash && (end == slash + 1 || end != wanted + length || bits > 8 * ip.length))
         return 0;
     for (size_t bit = 0; bit < bits; bit++)
         if ((own[bit / 8] ^ address[bit / 8]) & (0x80 >> bit % 8))
@@ -64,7 +65,6 @@ static const char *next_name(const char **at, size_t *length)
     return name;
 }
 
-
 int hx_nic_is_named(const struct fi_info *info, const char *names)
 {
     const char *name;
@@ -76,7 +76,7 @@ int hx_nic_is_named(const struct fi_info *info, const char *names)
     return 0;
 }
 
-static int is_down(const char *name, size_t length, const struct ifaddrs *interfaces)
+int hx_link_is_down(const struct ifaddrs *interfaces, const char *name, size_t length)
 {
     for (const struct ifaddrs *i = interfaces; i; i = i->ifa_next)
         if (strncmp(i->ifa_name, name, length) == 0 && i->ifa_name[length] == '\0')
@@ -119,7 +119,7 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
                        provider ? " provider " : "", provider ? provider : "", names);
     if (!name)
         name = nics, length = strlen(nics);
-    int down = is_down(name, length, interfaces);
+    int down = hx_link_is_down(interfaces, name, length);
     int is_address = memchr(name, '.', length) || memchr(name, ':', length);
     return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %s %.*s%s; libfabric%s%s has: %s%s", nics,
                    down ? "the link of" : "no such network interface as", (int)length, name, down ? " is down" : "",
@@ -129,18 +129,11 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
 
 /* ---- listing interfaces */
 
-static uint32_t hash(const char *text) /* FNV-1a */
-{
-    uint32_t value = 2166136261u;
-
-    for (; *text != '\0'; text++)
-        value = (value ^ (uint8_t)*text) * 16777619u;
-    return value;
-}
-
 uint32_t hx_offer_network(const struct fi_info *info)
 {
-    return info->fabric_attr->name ? hash(info->fabric_attr->name) : 0;
+    const char *name = info->fabric_attr->name;
+
+    return name ? (uint32_t)hx_fnv(HX_FNV_START, name, strlen(name)) : 0;
 }
 
 void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic)
@@ -163,15 +156,13 @@ void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic)
 static int address_place(const struct fi_info *info, const struct ifaddrs *interfaces)
 {
     const struct sockaddr *own = info->src_addr;
-    size_t bytes, other_bytes;
-    const void *ip = hx_ip_of(own, info->src_addrlen, &bytes), *other;
+    const struct hx_ip ip = hx_ip_of(own, info->src_addrlen);
     int place = 0;
 
-    for (const struct ifaddrs *i = interfaces; ip && i; i = i->ifa_next) {
+    for (const struct ifaddrs *i = interfaces; ip.length > 0 && i; i = i->ifa_next) {
         if (!i->ifa_addr || i->ifa_addr->sa_family != own->sa_family || strcmp(i->ifa_name, info->domain_attr->name) != 0)
             continue;
-        other = hx_ip_of(i->ifa_addr, sizeof(struct sockaddr_in6), &other_bytes);
-        if (other && memcmp(ip, other, bytes) == 0)
+        if (memcmp(ip.bytes, hx_ip_of(i->ifa_addr, sizeof(struct sockaddr_in6)).bytes, ip.length) == 0)
             return place;
         place++;
     }
@@ -336,7 +327,6 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
 void hx_nic_choice_free(struct hx_nic_choice *choice)
 {
     for (int i = 0; i < choice->nrails; i++)
-        if (choice->rails[i])
-            fi_freeinfo(choice->rails[i]);
+        fi_freeinfo(choice->rails[i]);
     choice->nrails = 0;
 }

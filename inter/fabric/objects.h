@@ -135,8 +135,6 @@ struct hx_rail {
     int unread;     /* something was posted since the last read: a completion may be there without a wake-up */
     struct hx_bounce_pool bounces[HX_BOUNCE_KINDS];
     struct hx_mailbox mailbox; /* for control messages of any peer */
-    struct hx_socket *sockets; /* connected sockets of the process, as last found: tcp_space.c */
-    size_t nsockets;
 };
 
 /* ---- one peer */
@@ -156,7 +154,7 @@ struct hx_path { /* to the peer over one rail */
     size_t most_space;             /* bytes that it may take */
     unsigned lacks_since;          /* if lacks_space: net->rounds when the path was first found without space */
     int lacks_space;
-    int found;                     /* the path's socket is among those of its rail */
+    int found;                     /* the path's socket is among those of the net */
 };
 
 struct hx_flow { /* long messages of calls that come in order. Kept while the communicator or the edge lives */
@@ -283,6 +281,8 @@ struct hx_net {
     struct hx_chunk *free_chunks;
     struct hx_chunk_block *chunk_blocks; /* the newest first */
     struct hx_region *regions;
+    struct hx_socket *sockets; /* connected sockets of the process, as last found: tcp_space.c */
+    size_t nsockets;
     int files, connections; /* files: those that are no connections to peers; 0: not counted yet, INT_MAX: no longer */
     hx_net_heard_t *heard;
     void *heard_arg;

@@ -7,60 +7,34 @@
 #include <arpa/inet.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FILES_SPARE 8        /* for the program */
 #define CONNECTIONS_LEAST 32 /* connections that any job may use */
 
-const void *hx_ip_of(const void *name, size_t bytes, size_t *length)
+struct hx_ip hx_ip_of(const void *name, size_t bytes)
 {
-    const struct sockaddr *address = name;
+    const struct sockaddr_in *v4 = name;
+    const struct sockaddr_in6 *v6 = name;
 
-    if (name && bytes >= sizeof(struct sockaddr_in) && address->sa_family == AF_INET) {
-        *length = sizeof(struct in_addr);
-        return &((const struct sockaddr_in *)name)->sin_addr;
-    }
-    if (name && bytes >= sizeof(struct sockaddr_in6) && address->sa_family == AF_INET6) {
-        *length = sizeof(struct in6_addr);
-        return &((const struct sockaddr_in6 *)name)->sin6_addr;
-    }
-    *length = 0;
-    return NULL;
+    if (name && bytes >= sizeof(*v4) && v4->sin_family == AF_INET)
+        return (struct hx_ip){&v4->sin_addr, sizeof(v4->sin_addr)};
+    if (name && bytes >= sizeof(*v6) && v6->sin6_family == AF_INET6)
+        return (struct hx_ip){&v6->sin6_addr, sizeof(v6->sin6_addr)};
+    return (struct hx_ip){NULL, 0};
 }
 
-struct ip {
-    const void *address;
-    size_t length;
-};
-
-static struct ip ip_of_rail(const struct hx_rail *rail)
+static struct hx_ip ip_of_peer(const struct hx_rail_address *rail)
 {
-    struct ip ip;
-
-    ip.address = hx_ip_of(rail->info->src_addr, rail->info->src_addrlen, &ip.length);
-    return ip;
+    return hx_ip_of(rail->name, rail->name_bytes);
 }
 
-static struct ip ip_of_peer(const struct hx_rail_address *rail)
-{
-    struct ip ip;
-
-    ip.address = hx_ip_of(rail->name, rail->name_bytes, &ip.length);
-    return ip;
-}
-
-static int ip_compare(struct ip a, struct ip b)
+static int ip_compare(struct hx_ip a, struct hx_ip b)
 {
     if (a.length != b.length)
         return a.length < b.length ? -1 : 1;
-    return a.length > 0 ? memcmp(a.address, b.address, a.length) : 0;
-}
-
-static int is_of_this_host(const struct hx_rail *rail, const struct hx_rail_address *peer)
-{
-    struct ip own = ip_of_rail(rail);
-
-    return own.length > 0 && ip_compare(own, ip_of_peer(peer)) == 0;
+    return a.length > 0 ? memcmp(a.bytes, b.bytes, a.length) : 0;
 }
 
 /* The sockets provider leaves the head of a message in TCP's receive buffer until all of its 24 bytes have arrived. Over loopback
@@ -69,9 +43,11 @@ static int is_of_this_host(const struct hx_rail *rail, const struct hx_rail_addr
  * sets them only on accepted connections. So send nothing over an accepted connection: open one first, by a message. */
 static void connect_first(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, const struct hx_rail_address *peer)
 {
+    const struct fi_info *info = path->rail->info;
     struct hx_control none = {.credit = {.sum = 0}};
+    struct hx_ip own = hx_ip_of(info->src_addr, info->src_addrlen);
 
-    if (strcmp(path->rail->info->fabric_attr->prov_name, "sockets") == 0 && is_of_this_host(path->rail, peer))
+    if (strcmp(info->fabric_attr->prov_name, "sockets") == 0 && own.length > 0 && ip_compare(own, ip_of_peer(peer)) == 0)
         hx_control_inject(net, edge, path, HX_CONTROL_CREDIT, &none);
 }
 
@@ -99,7 +75,8 @@ static const void *name_from_here(const struct hx_rail *rail, const struct hx_ra
 {
     struct sockaddr_in6 own;
 
-    if (ip_of_peer(to).length != sizeof(struct in6_addr) || ip_of_rail(rail).length != sizeof(struct in6_addr))
+    if (ip_of_peer(to).length != sizeof(struct in6_addr) ||
+        hx_ip_of(rail->info->src_addr, rail->info->src_addrlen).length != sizeof(struct in6_addr))
         return to->name;
     memcpy(scoped, to->name, sizeof(*scoped));
     memcpy(&own, rail->info->src_addr, sizeof(own));
@@ -131,25 +108,10 @@ static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_
     return HX_SUCCESS;
 }
 
-/* The index of the address that is at `place` in ascending order. */
-static int nth_address(const struct ip *ips, int n, int place)
-{
-    for (int i = 0; i < n; i++) {
-        int smaller = 0;
-        for (int k = 0; k < n; k++) {
-            int order = ip_compare(ips[k], ips[i]);
-            smaller += order < 0 || (order == 0 && k < i);
-        }
-        if (smaller == place)
-            return i;
-    }
-    return 0;
-}
-
 /* If two hosts have the same address, it belongs to a container bridge or a tunnel, and they cannot reach each other by it. */
 static int is_mirror(const struct hx_path_end *a, int i, const struct hx_path_end *b, int k)
 {
-    struct ip ip = ip_of_peer(a->rails[i]);
+    struct hx_ip ip = ip_of_peer(a->rails[i]);
 
     return a->host != 0 && b->host != 0 && a->host != b->host && ip.length > 0 && ip_compare(ip, ip_of_peer(b->rails[k])) == 0;
 }
@@ -162,8 +124,21 @@ static int is_usable(const struct hx_path_end *end, int i, const struct hx_path_
     return 1;
 }
 
-/* For each interface, find the first address that can be used. Returns their number. */
-static int usable_find(const struct hx_path_end *end, const struct hx_path_end *other, int places[HX_RAILS_MAX], struct ip ips[HX_RAILS_MAX])
+struct usable {
+    struct hx_ip ip;
+    int rail;
+};
+
+static int by_address(const void *a, const void *b)
+{
+    const struct usable *x = a, *y = b;
+    const int order = ip_compare(x->ip, y->ip);
+
+    return order != 0 ? order : x->rail - y->rail;
+}
+
+/* For each interface, find the first address that can be used. Sorts them, and returns their number. */
+static int usable_find(const struct hx_path_end *end, const struct hx_path_end *other, struct usable out[HX_RAILS_MAX])
 {
     int n = 0;
 
@@ -172,11 +147,10 @@ static int usable_find(const struct hx_path_end *end, const struct hx_path_end *
         for (int k = 0; k < end->n; k++)
             is_first &= end->rails[k]->interface != end->rails[i]->interface || end->rails[k]->address >= end->rails[i]->address ||
                         !is_usable(end, k, other);
-        if (!is_first)
-            continue;
-        places[n] = i;
-        ips[n++] = ip_of_peer(end->rails[i]);
+        if (is_first)
+            out[n++] = (struct usable){ip_of_peer(end->rails[i]), i};
     }
+    qsort(out, (size_t)n, sizeof(*out), by_address);
     return n;
 }
 
@@ -185,20 +159,19 @@ static int usable_find(const struct hx_path_end *end, const struct hx_path_end *
 static hx_status_t path_across_networks(struct hx_net *net, struct hx_edge *edge, const struct hx_path_end *mine, const struct hx_path_end *theirs)
 {
     uint32_t own_seat = (uint32_t)net->seat, seat = own_seat > theirs->seat ? own_seat : theirs->seat;
-    struct ip own[HX_RAILS_MAX], other[HX_RAILS_MAX];
-    int places[HX_RAILS_MAX], their_places[HX_RAILS_MAX];
-    int n = usable_find(mine, theirs, places, own), m = usable_find(theirs, mine, their_places, other);
+    struct usable own[HX_RAILS_MAX], other[HX_RAILS_MAX];
+    int n = usable_find(mine, theirs, own), m = usable_find(theirs, mine, other);
 
     if (n == 0 || m == 0) {
         char text[INET6_ADDRSTRLEN] = "";
-        struct ip ip = ip_of_peer(mine->rails[0]);
+        struct hx_ip ip = ip_of_peer(mine->rails[0]);
         if (ip.length > 0)
-            inet_ntop(ip.length == sizeof(struct in_addr) ? AF_INET : AF_INET6, ip.address, text, sizeof(text));
+            inet_ntop(ip.length == sizeof(struct in_addr) ? AF_INET : AF_INET6, ip.bytes, text, sizeof(text));
         return hx_fail(HX_ERR_TRANSPORT, "rank %d and rank %d are on different hosts that have the same address %s; name another "
                                          "interface or network in HX_NIC", net->rank, edge->peer, text);
     }
     int place = (int)(seat % (uint32_t)(n < m ? n : m));
-    return path_add(net, edge, &net->rails[places[nth_address(own, n, place)]], theirs->rails[their_places[nth_address(other, m, place)]]);
+    return path_add(net, edge, &net->rails[own[place].rail], theirs->rails[other[place].rail]);
 }
 
 /* Make a path for each pair of interfaces with addresses in the same network. Both ends loop in the order of the lower rank, so

@@ -48,6 +48,7 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
                            const struct ifaddrs *interfaces);
 int hx_nic_is_named(const struct fi_info *info, const char *names); /* by HX_NIC: its place in the list, from 1; 0: not there */
 void hx_nic_locate(const struct fi_info *info, struct hx_nic *nic); /* its name and PCI address */
+int hx_link_is_down(const struct ifaddrs *interfaces, const char *name, size_t length);
 uint32_t hx_offer_network(const struct fi_info *info);              /* see struct hx_nic */
 void hx_nic_choice_free(struct hx_nic_choice *choice);
 
@@ -65,5 +66,9 @@ void hx_names_join(const struct fi_info *list, const char *interface_of, char *t
 typedef void hx_offer_visit_t(const struct fi_info *info, const char *state, void *arg);
 void hx_offers_visit(hx_offer_visit_t *visit, void *arg);
 
-/* path.c: the IP address in a name of that many bytes, and its length; NULL: there is none. */
-const void *hx_ip_of(const void *name, size_t bytes, size_t *length);
+/* path.c: the IP address in a sockaddr of so many bytes. */
+struct hx_ip {
+    const void *bytes;
+    size_t length; /* 0: it has none */
+};
+struct hx_ip hx_ip_of(const void *name, size_t bytes);

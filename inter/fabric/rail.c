@@ -139,5 +139,4 @@ void hx_rail_close(struct hx_rail *rail) /* but the endpoint */
     fid_close(rail, "domain", rail->domain ? &rail->domain->fid : NULL);
     fid_close(rail, "fabric", rail->fabric ? &rail->fabric->fid : NULL);
     fi_freeinfo(rail->info);
-    free(rail->sockets);
 }

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Keeping the endpoints' descriptors out of child processes. If a child holds a listener or a connection of its rank, the kernel
- * keeps answering for the rank after the rank's death, and hides it. libfabric (1.17 at least) opens these descriptors without
- * FD_CLOEXEC. So
+ * still answers for the rank after the rank's death, and so hides it. libfabric (1.17 at least) opens these descriptors without
+ * FD_CLOEXEC. There are two kinds of children:
  *
- *   a child made by fork             closes them (hx_sockets_close_in_child, from pthread_atfork);
- *   a child that executes a program  loses them by FD_CLOEXEC (hx_sockets_guard), since vfork, posix_spawn and system run no handlers. The
- *                                    flag is set on listeners once they are open. On connections it is set when the first message from or
- *                                    to a peer has passed, and a few more times in the next second, since both sides may connect.
+ *   made by fork        The child closes the descriptors: hx_sockets_close_in_child, from pthread_atfork.
+ *   executes a program  FD_CLOEXEC closes them, because vfork, posix_spawn and system run no handlers. hx_sockets_guard sets the flag:
+ *                       on listeners once they are open, on connections when a first message has passed. It runs a few more times
+ *                       in the next second, because both sides may connect.
  *
- * They are found among all descriptors by their addresses: bound to an address of this rank, or connected to a peer's.
+ * Both look at all descriptors of the process and know theirs by the address: of this rank, or of a peer.
  *
- * A device's (EFA) queues live as long as any process has the device file open, and accept what is sent to them. rdma-core opens
- * the file with O_CLOEXEC. A child made by fork must not use it, and closes it.
+ * The queues of a device (EFA) live as long as any process has the device file open, and accept what is sent to them. rdma-core
+ * opens the file with O_CLOEXEC. A child made by fork must not use the file, so it closes it.
  *
- * Not covered: a fork while hx_init runs in another thread; children made by a raw clone; children made by vfork, until they
- * execute; in a child that executes a program, a connection over which no message has come yet. (In the last case the peer still
- * learns of the death, because the listener is gone.) If the rank shares its node, the other ranks there report its death anyway:
- * see liveness.c.
+ * Four cases are not covered:
+ *   a fork while hx_init runs in another thread;
+ *   a child made by a raw clone;
+ *   a child made by vfork, until it executes a program;
+ *   a child that executes a program: its copy of a connection over which no message has passed. There the peer still learns of the
+ *   death, because the listener is gone.
+ * If the rank shares its node, the other ranks of the node report its death anyway: liveness.c.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/sockets.h"
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -31,24 +33,11 @@
 #define VERBS_MINOR 192 /* of uverbs0; uverbs1 and so on have the next ones */
 #define GUARD_NS_MAX UINT64_C(1000000000)
 
-static uint64_t mix(uint64_t hash, const void *data, size_t bytes) /* FNV-1a */
-{
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ ((const uint8_t *)data)[i]) * UINT64_C(1099511628211);
-    return hash;
-}
-
 uint64_t hx_host_hash(const void *name, size_t bytes)
 {
-    const uint64_t start = UINT64_C(14695981039346656037);
-    const struct sockaddr_in *v4 = name;
-    const struct sockaddr_in6 *v6 = name;
+    const struct hx_ip ip = hx_ip_of(name, bytes);
 
-    if (bytes >= sizeof(*v4) && v4->sin_family == AF_INET)
-        return mix(start, &v4->sin_addr, sizeof(v4->sin_addr));
-    if (bytes >= sizeof(*v6) && v6->sin6_family == AF_INET6)
-        return mix(start, &v6->sin6_addr, sizeof(v6->sin6_addr));
-    return 0;
+    return ip.length > 0 ? hx_fnv(HX_FNV_START, ip.bytes, ip.length) : 0;
 }
 
 uint64_t hx_address_hash(const void *name, size_t bytes)
@@ -56,7 +45,7 @@ uint64_t hx_address_hash(const void *name, size_t bytes)
     const uint64_t host = hx_host_hash(name, bytes);
     const uint16_t port = host != 0 ? hx_socket_port(name) : 0;
 
-    return host != 0 ? mix(host, &port, sizeof(port)) : 0;
+    return host != 0 ? hx_fnv(host, &port, sizeof(port)) : 0;
 }
 
 int hx_address_is_own(const struct hx_net *net, uint64_t address_hash)

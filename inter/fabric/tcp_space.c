@@ -66,11 +66,6 @@ void hx_tcp_space_prepare(struct hx_net *net)
 
 /* ---- finding sockets */
 
-struct finding {
-    const struct hx_net *net;
-    struct hx_rail *rail;
-};
-
 static int is_late(const struct hx_net *net, int fd)
 {
     for (int i = 0; i < HX_LATE_PEERS_MAX; i++)
@@ -79,31 +74,22 @@ static int is_late(const struct hx_net *net, int fd)
     return 0;
 }
 
+/* ctx: where the net's address stands. Adds all connected sockets of the process but those of liveness.c. */
 static int socket_add(const void *ctx, int fd)
 {
-    const struct finding *finding = ctx;
-    struct hx_rail *rail = finding->rail;
+    struct hx_net *net = *(struct hx_net *const *)ctx;
     struct sockaddr_storage local, peer;
     struct hx_socket *grown;
 
-    if (is_late(finding->net, fd) || !hx_socket_names(fd, &local, &peer) || peer.ss_family == AF_UNSPEC)
+    if (is_late(net, fd) || !hx_socket_names(fd, &local, &peer) || peer.ss_family == AF_UNSPEC)
         return 0;
-    grown = realloc(rail->sockets, (rail->nsockets + 1) * sizeof(*grown));
+    grown = realloc(net->sockets, (net->nsockets + 1) * sizeof(*grown));
     if (!grown)
         return 0; /* sends of a path whose socket is not found are copied */
-    grown[rail->nsockets++] =
+    grown[net->nsockets++] =
         (struct hx_socket){fd, hx_address_hash(&local, sizeof(local)), hx_address_hash(&peer, sizeof(peer)), hx_host_hash(&peer, sizeof(peer))};
-    rail->sockets = grown;
+    net->sockets = grown;
     return 0; /* there is no visitor to call */
-}
-
-/* All connected sockets of the process but those of liveness.c. */
-static void sockets_find(const struct hx_net *net, struct hx_rail *rail)
-{
-    const struct finding finding = {net, rail};
-
-    rail->nsockets = 0;
-    hx_files_visit(socket_add, &finding, NULL);
 }
 
 /* ---- reading their space */
@@ -123,17 +109,15 @@ static int socket_ask(int fd, size_t *room)
 }
 
 /* Returns whether the path's socket is found. If the buffer is too small, poll the socket: the kernel then lets the buffer grow. */
-static int sockets_ask(struct hx_path *path, size_t wanted)
+static int sockets_ask(const struct hx_net *net, struct hx_path *path, size_t wanted)
 {
-    const struct hx_rail *rail = path->rail;
     size_t room;
     int found = 0;
 
     path->space = SIZE_MAX;
     path->most_space = 0;
-    for (size_t i = 0; i < rail->nsockets; i++) {
-        const struct hx_socket *s = &rail->sockets[i];
-        if (s->peer != path->address_hash && (s->local != rail->address_hash || s->host != path->host_hash))
+    for (const struct hx_socket *s = net->sockets; s < net->sockets + net->nsockets; s++) {
+        if (s->peer != path->address_hash && (s->local != path->rail->address_hash || s->host != path->host_hash))
             continue;
         if (socket_ask(s->fd, &room) != 0)
             return 0;
@@ -148,12 +132,13 @@ static int sockets_ask(struct hx_path *path, size_t wanted)
     return found;
 }
 
-static void look(const struct hx_net *net, struct hx_path *path, size_t wanted)
+static void look(struct hx_net *net, struct hx_path *path, size_t wanted)
 {
-    path->found = path->found && sockets_ask(path, wanted);
+    path->found = path->found && sockets_ask(net, path, wanted);
     if (!path->found) {
-        sockets_find(net, path->rail);
-        path->found = sockets_ask(path, wanted);
+        net->nsockets = 0;
+        hx_files_visit(socket_add, &net, NULL);
+        path->found = sockets_ask(net, path, wanted);
     }
     if (!path->found) {
         path->space = 0;
@@ -171,7 +156,7 @@ static int waits(const struct hx_net *net, struct hx_path *path)
     return net->rounds - path->lacks_since >= PATIENT_ROUNDS || net->rounds - path->lacks_since > net->rounds - net->armed;
 }
 
-enum hx_send_mode hx_path_send_mode(const struct hx_net *net, struct hx_path *path, size_t bytes, int is_large)
+enum hx_send_mode hx_path_send_mode(struct hx_net *net, struct hx_path *path, size_t bytes, int is_large)
 {
     if (net->direct != HX_DIRECT_IF_SPACE)
         return net->direct == HX_DIRECT_ALWAYS ? HX_SEND_DIRECT : HX_SEND_COPY;
@@ -191,8 +176,11 @@ void hx_path_posted(struct hx_path *path, size_t bytes, struct hx_chunk *chunk)
 {
     path->posted++;
     path->lacks_space = 0;
-    if (chunk)
+    if (chunk) {
         chunk->order = path->tracked = path->posted;
+        path->rail->sends_in_flight++;
+        path->rail->unread = 1;
+    }
     if (cost(bytes) <= path->space) {
         path->space -= cost(bytes);
     } else {

@@ -152,21 +152,11 @@ int hx_unexpected_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
     return proves ? 1 : coming ? -FI_EAGAIN : 0;
 }
 
-void hx_unexpected_drop(struct hx_edge *edge, uint64_t match, uint64_t matches)
+void hx_unexpected_drop(struct hx_edge *edge, uint64_t match, uint64_t matches, int all)
 {
-    for (struct hx_unexpected **link = &edge->unexpected, *kept; (kept = *link);) {
-        if ((kept->tag >> HX_CHUNK_BITS) - match >= matches || !kept->arrived) {
+    for (struct hx_unexpected **link = &edge->unexpected, *kept; (kept = *link);)
+        if ((kept->tag >> HX_CHUNK_BITS) - match >= matches || !(kept->arrived || all))
             link = &kept->next;
-            continue;
-        }
-        unexpected_drop(edge, link);
-    }
-}
-
-void hx_unexpected_close(struct hx_edge *edge)
-{
-    for (struct hx_unexpected *kept = edge->unexpected, *next; kept; kept = next) {
-        next = kept->next;
-        free(kept);
-    }
+        else
+            unexpected_drop(edge, link);
 }

@@ -16,7 +16,6 @@
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
-#include "inter/fabric/stripe.h"
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ int hx_writes_negotiate(struct hx_rail *rail)
 {
     struct fi_info *hints, *list = NULL, *found = NULL;
 
-    if (strcmp(rail->info->fabric_attr->prov_name, "efa") != 0 && hx_fabric_test.write_bytes == 0)
+    if (!hx_provider_is_efa(rail->info) && hx_fabric_test.write_bytes == 0)
         return 0;
     hints = fi_dupinfo(rail->info);
     if (!hints)
@@ -101,8 +100,7 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
         hx_chunk_drop(net, chunk);
         return hx_chunk_refused(net, path, op, rc);
     }
-    path->rail->unread = 1;
-    path->rail->sends_in_flight++;
+    hx_path_posted(path, bytes, chunk);
     net->count.chunks_sent++;
     net->count.chunks_written++;
     op->posted_bytes += bytes;

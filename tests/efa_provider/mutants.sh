@@ -31,7 +31,7 @@ caught "no descriptor when receiving" chunk.c \
 caught "no sequence number in the tag" chunk.c \
     's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' "$mixed"
 caught "buffer overwritten while it is sent" chunk.c \
-    's/path->rail->sends_in_flight++;/& __builtin_memset(pieces.at[0].iov_base, 0, bytes);/' 'element|differ'
+    's/hx_path_posted(path, bytes, chunk);/& __builtin_memset(pieces.at[0].iov_base, 0, bytes);/' 'element|differ'
 EFA_NICS=2 caught "ends that take turns of their own" message.c \
     's/hx_chunk_path(edge, op, op->posted_bytes)/\&edge->paths[(net->rank + op->posted_bytes \/ op->chunk_bytes) % edge->npaths]/' 'HX_ERR_TIMEOUT'
 EFA_WORST=reorder caught "receives from anybody" chunk.c '/fi_trecv(/s/message.addr/FI_ADDR_UNSPEC/' "$mixed"
@@ -50,7 +50,7 @@ caught "no second try" write.c 's/hx_edge_activate(net, edge);/;/' 'HX_ERR_TIMEO
 caught "another request's number" write.c 's/hx_number_encrypt(net, chunk->number)/hx_number_encrypt(net, chunk->number + 1)/' "nobody was invited|$mixed"
 caught "another message's invitation" write.c '/while (op && op->match/,/next;/d' "$mixed"
 HX_RDMA=500 caught "buffer overwritten while it is written" write.c \
-    '/^static int chunk_write/,/^}/s/path->rail->sends_in_flight++;/& __builtin_memset(pieces.at[0].iov_base, 0, bytes);/' 'element|differ'
+    '/^static int chunk_write/,/^}/s/hx_path_posted(path, bytes, chunk);/& __builtin_memset(pieces.at[0].iov_base, 0, bytes);/' 'element|differ'
 caught "no descriptor when writing" write.c '/fi_writedata/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
 caught "memory not open to writes" bounce.c 's/FI_WRITE | FI_REMOTE_WRITE/FI_WRITE/' 'efa contract: remote'
 caught "no limit of writes" write.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
