@@ -24,7 +24,7 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
 }
 
 ssize_t hx_control_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, enum hx_control_kind kind,
-                          struct hx_control *control)
+                          struct hx_packet *control)
 {
     ssize_t rc;
 
@@ -34,7 +34,7 @@ ssize_t hx_control_inject(const struct hx_net *net, struct hx_edge *edge, const 
     return rc;
 }
 
-static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control)
+static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control)
 {
     struct hx_path *path = &edge->paths[0];
     size_t bytes = hx_control_bytes(kind);
@@ -67,7 +67,7 @@ static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_co
 }
 
 /* Only credits are injected, because nothing tells which peer an injected message was for, if it fails. */
-ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control)
+ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control)
 {
     struct hx_path *path = &edge->paths[0];
     int injected = kind == HX_CONTROL_CREDIT && hx_control_bytes(kind) <= net->inject_bytes;
@@ -127,7 +127,7 @@ void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes
 {
     enum hx_control_kind kind = chunk->control;
     struct hx_edge *edge = chunk->edge, *from;
-    struct hx_control control;
+    struct hx_packet control;
 
     memcpy(&control, chunk->mailbox->bounce->base, hx_control_bytes(kind));
     chunk->mailbox->posted = 0;
@@ -155,7 +155,7 @@ void hx_control_message_listen(struct hx_net *net, hx_net_heard_t *heard, void *
 
 static int message_send(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)
 {
-    struct hx_control control = {.message = *message};
+    struct hx_packet control = {.message = *message};
 
     /* errors other than a refusal appear in the edge's messages too */
     return hx_control_send(net, edge, HX_CONTROL_MESSAGE, &control) == -FI_EAGAIN ? -FI_EAGAIN : 0;

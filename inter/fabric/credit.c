@@ -86,7 +86,7 @@ void hx_credits_resend(struct hx_net *net, struct hx_edge *edge)
 
 int hx_credit_send(struct hx_net *net, struct hx_edge *edge, struct hx_flow *flow)
 {
-    struct hx_control control = {.credit = {.flow = flow->number, .sum = flow->received}};
+    struct hx_packet control = {.credit = {.flow = flow->number, .sum = flow->received}};
     ssize_t rc = hx_control_send(net, edge, HX_CONTROL_CREDIT, &control);
 
     if (rc == -FI_EAGAIN)

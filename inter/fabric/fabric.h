@@ -183,9 +183,9 @@ int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 /* A request that belongs to no message. */
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
 /* Write the proof into the control message, and send a copy of it. 0, -FI_EAGAIN, or another error of libfabric. */
-ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control);
+ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control);
 ssize_t hx_control_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, enum hx_control_kind kind,
-                          struct hx_control *control);
+                          struct hx_packet *control);
 /* Post a receive, unless one is posted: of a control message of this peer, or of any peer (edge NULL). 0, or -FI_EAGAIN. */
 int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge *edge, enum hx_control_kind kind);
 void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
@@ -208,10 +208,10 @@ void hx_liveness_close(struct hx_net *net);
 /* proof.c */
 void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES]);
 /* Write the proof of the next control message of this kind to the peer. */
-void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control);
+void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control);
 /* Check the kind, length (bytes), proof and number of a control message that has arrived. sender: the only peer that may have sent
  * it; NULL: any peer. Returns the edge of its sender; NULL: the message is dropped. */
-struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender, const struct hx_control *control,
+struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender, const struct hx_packet *control,
                                size_t bytes);
 /* The completion data of a chunk from one rank to another; never 0. */
 uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
@@ -241,7 +241,7 @@ static inline size_t hx_control_bytes(enum hx_control_kind kind) /* as it is sen
 {
     static const size_t bytes[HX_CONTROLS] = {sizeof(struct hx_credit), sizeof(struct hx_invitation), sizeof(struct hx_control_message)};
 
-    return offsetof(struct hx_control, credit) + bytes[kind];
+    return offsetof(struct hx_packet, credit) + bytes[kind];
 }
 
 static inline int hx_match_is_credit(uint64_t match)

@@ -175,7 +175,7 @@ struct hx_replay_filter { /* numbers received of one kind of control message fro
     uint64_t last, seen; /* the largest number; bit i: number last - i was received too */
 };
 
-struct hx_control { /* as it is sent */
+struct hx_packet { /* as it is sent */
     struct hx_proof proof;
     union {
         struct hx_credit {

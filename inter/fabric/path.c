@@ -44,7 +44,7 @@ static int ip_compare(struct hx_ip a, struct hx_ip b)
 static void connect_first(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, const struct hx_rail_address *peer)
 {
     const struct fi_info *info = path->rail->info;
-    struct hx_control none = {.credit = {.sum = 0}};
+    struct hx_packet none = {.credit = {.sum = 0}};
     struct hx_ip own = hx_ip_of(info->src_addr, info->src_addrlen);
 
     if (strcmp(info->fabric_attr->prov_name, "sockets") == 0 && own.length > 0 && ip_compare(own, ip_of_peer(peer)) == 0)

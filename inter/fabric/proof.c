@@ -45,12 +45,12 @@ static uint64_t hash(const struct hx_net *net, enum hx_proof_use use, const void
 
 /* ---- control messages */
 
-static uint64_t mac_of(const struct hx_net *net, enum hx_control_kind kind, const struct hx_control *control)
+static uint64_t mac_of(const struct hx_net *net, enum hx_control_kind kind, const struct hx_packet *control)
 {
-    return hash(net, HX_PROOF_CONTROL, &control->proof.number, hx_control_bytes(kind) - offsetof(struct hx_control, proof.number));
+    return hash(net, HX_PROOF_CONTROL, &control->proof.number, hx_control_bytes(kind) - offsetof(struct hx_packet, proof.number));
 }
 
-void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_control *control)
+void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control)
 {
     control->proof = (struct hx_proof){.number = (uint64_t)kind << COUNT_BITS | (edge->control_sent[kind] + 1), .from = net->rank, .to = edge->peer};
     control->proof.mac = mac_of(net, kind, control);
@@ -85,7 +85,7 @@ void hx_forgery_note(struct hx_net *net, const char *what, int claimed)
                 net->info->fabric_attr->prov_name, what, rank);
 }
 
-struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender, const struct hx_control *control,
+struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender, const struct hx_packet *control,
                                size_t bytes)
 {
     static const char *const names[HX_CONTROLS] = {"a credit", "an invitation", "a control message"};

@@ -73,7 +73,7 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
     const struct hx_registration *to = chunk->registration;
     int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     const struct hx_net_op *op = chunk->op;
-    struct hx_control control = {
+    struct hx_packet control = {
         .invitation = {.match = op->match, .total_bytes = op->total_bytes, .chunk = chunk->offset / op->chunk_bytes,
                        .address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base), .key = fi_mr_key(to->mr),
                        .number = hx_number_encrypt(net, chunk->number), .signature = op->signature}};

@@ -173,7 +173,7 @@ static int words(fi_addr_t to, int ranks, int as_before)
 
 static void others(fi_addr_t to)
 {
-    struct hx_control credit = {.credit = {.flow = 0, .sum = 1 << 30}};
+    struct hx_packet credit = {.credit = {.flow = 0, .sum = 1 << 30}};
     char message[64] = {0};
 
     say(to, &credit, hx_control_bytes(HX_CONTROL_CREDIT), hx_control_tag(HX_CONTROL_CREDIT));
