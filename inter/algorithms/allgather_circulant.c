@@ -3,7 +3,6 @@
  * Circulant all-gather: ceil(log2 p) rounds and exactly p-1 blocks, whatever p is (circulant.h has the picture).
  *
  * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p.
- * Source: J. L. Traeff, arXiv 2410.14234.
  */
 #include "inter/algorithms/circulant.h"
 

@@ -6,7 +6,6 @@
  *   p = 8, round i:  r -> r+2  block r-2i        r -> mate  block r-2i        ceil(p/2) rounds, the last one to mates only
  *
  * Cost: ceil(p/2) alpha + S (p-1)/p beta. Any p. Block j belongs to member j and may be empty.
- * Source: KangaRing, Neuron's intra-node all-gather.
  */
 #include "inter/algorithms/kangaring.h"
 

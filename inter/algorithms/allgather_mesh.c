@@ -3,7 +3,6 @@
  * Mesh all-gather: everybody sends its block to everybody, in one round.
  *
  * Cost: alpha + S (p-1)/p beta, p-1 messages per member. Any p.
- * Source: the second half of the mesh all-reduce (allreduce_mesh.c).
  */
 #include "inter/algorithms/mesh.h"
 

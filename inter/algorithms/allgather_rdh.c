@@ -8,7 +8,6 @@
  *
  * Cost: log2 p alpha + S (p-1)/p beta; where p is no power of two, 2 alpha + S beta more for the members that fold
  * and serve.
- * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
 #include "inter/algorithms/halving.h"
 

@@ -6,7 +6,6 @@
  *   round i: member r sends block r-i to r+1 and receives block r-i-1 from r-1
  *
  * Cost: (p-1) alpha + S (p-1)/p beta. Any p.
- * Source: the second half of the ring all-reduce (allreduce_ring.c).
  */
 #include "inter/algorithms/ring.h"
 

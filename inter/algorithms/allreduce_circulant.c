@@ -4,17 +4,14 @@
  * whatever p is (circulant.h has the picture).
  *
  * Cost: 2 ceil(log2 p) alpha + 2 S (p-1)/p beta. Any p. The operation must be commutative.
- * Source: J. L. Traeff, Optimal, non-pipelined reduce-scatter and allreduce algorithms, arXiv 2410.14234.
  */
 #include "inter/algorithms/circulant.h"
 
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (hx_alone(b))
-        return;
     hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
-    hx_circulant_allgather(b, hx_circulant_rounds(b->p));
+    hx_circulant_allgather(b, hx_tree_rounds(b->p, 2));
 }
 
 const struct hx_algorithm hx_allreduce_circulant = {

@@ -5,7 +5,6 @@
  *
  * Cost for m slices, of which enough are under way: 2 (m + floor(log2(p - 1)) + 1) (alpha + S/m beta). Any p, any
  * operation: folds in the order of members.
- * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009).
  */
 #include "inter/algorithms/double_tree.h"
 

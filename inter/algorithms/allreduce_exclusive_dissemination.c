@@ -21,10 +21,8 @@ static void build(struct hx_builder *b)
     int others = b->p - 1, w = 1, digit, round = 1;
 
     hx_split(b, 1);
-    if (others == 0) {
-        hx_copy(b, hx_at(b->out, 0, 1), in);
+    if (hx_alone(b))
         return;
-    }
     hx_send(b, 0, b->me - 1, in);
     hx_recv(b, 0, b->me + 1, sum);
     hx_join_all(b);

@@ -5,15 +5,12 @@
  *
  * Cost: 2 ceil(p/2) alpha + 2 S (p-1)/p beta: half the rounds of the ring, and only half of what each member sends
  * leaves its pair. Any p. The operation must be commutative.
- * Source: the idea of KangaRing, Neuron's intra-node all-gather, backwards and forwards.
  */
 #include "inter/algorithms/kangaring.h"
 
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (hx_alone(b))
-        return;
     hx_kangaring_reduce_scatter(b);
     hx_kangaring_allgather(b, hx_kangaring_pairs(b));
 }

@@ -14,9 +14,7 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (hx_alone(b))
-        return;
-    hx_mesh_reduce_scatter(b, 0);
+    hx_mesh_reduce(b, 0, 0);
     hx_mesh_allgather(b, 1);
 }
 

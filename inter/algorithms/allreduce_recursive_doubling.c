@@ -9,7 +9,6 @@
  * Cost: log2 p (alpha + S beta); floor(log2 p) + 2 rounds where p is no power of two. For small vectors. Any
  * operation: runs of neighbours are folded with the lower one on the left on both sides, so all results are equal bit
  * by bit.
- * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
 #include "inter/algorithms/halving.h"
 

@@ -17,8 +17,6 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (hx_alone(b))
-        return;
     hx_ring_reduce_scatter(b, b->me);
     hx_ring_allgather(b, b->p - 1, b->me + 1);
 }

@@ -7,7 +7,6 @@
  *
  * Cost: 2 ceil(log2 p) (alpha + S beta). Any p. The fewest messages, 2(p-1) in all; recursive doubling needs half the
  * rounds. Folds in the order of members.
- * Source: "The Illustrated Collectives", all-reduce, tree.
  */
 #include "inter/algorithms/tree.h"
 

@@ -22,8 +22,7 @@ static void build(struct hx_builder *b)
         if (i == 1) /* while the first are under way */
             hx_copy(b, hx_pair(b, b->out, b->me, b->me, 1), hx_pair(b, b->in, b->me, b->me, 1));
     }
-    if (b->p == 1)
-        hx_copy(b, hx_pair(b, b->out, 0, 0, 1), hx_pair(b, b->in, 0, 0, 1));
+    hx_alone(b);
 }
 
 const struct hx_algorithm hx_alltoall_mesh = {

@@ -32,11 +32,9 @@ static struct hx_counts counts(struct hx_group g)
 }
 
 const struct hx_algorithm hx_alltoall_pairwise = {
-    .name = "pairwise", .coll = HX_COLL_ALLTOALL, .build = build,
-    .counts = counts,
+    .name = "pairwise", .coll = HX_COLL_ALLTOALL, .build = build, .counts = counts,
     .about = "p-1 rounds, one exchange at a time: large blocks", .source = "The Illustrated Collectives"};
 
 const struct hx_algorithm hx_alltoallv_pairwise = {
-    .name = "pairwise", .coll = HX_COLL_ALLTOALLV, .build = build,
-    .counts = counts,
+    .name = "pairwise", .coll = HX_COLL_ALLTOALLV, .build = build, .counts = counts,
     .about = "p-1 rounds, one exchange at a time: large blocks", .source = "The Illustrated Collectives"};

@@ -3,7 +3,6 @@
  * Mesh barrier: everybody tells everybody at once.
  *
  * Cost: alpha, p-1 messages per member. Any p. For few members: the least rounds.
- * Source: the mesh of Neuron's collectives (mesh.h), without data.
  */
 #include "inter/algorithms/mesh.h"
 

@@ -5,7 +5,6 @@
  *   round i:  r -> r+1+i, and hears from r-1-i
  *
  * Cost: (p-1) alpha. Any p. To learn from: the others are faster.
- * Source: "The Illustrated Collectives", barrier.
  */
 #include "runtime/plan/plan.h"
 

@@ -5,7 +5,6 @@
  * (circulant_schedule.h says which block). What comes is passed on later; the root has all, and nobody sends to it.
  *
  * Cost: (m - 1 + q) (alpha + S/m beta), in each slice; m = 4 q. Any p, any root. For large vectors.
- * Source: J. L. Traeff, arXiv 2407.18004.
  */
 #include "inter/algorithms/circulant_schedule.h"
 #include "inter/algorithms/tree.h"

@@ -5,7 +5,6 @@
  *
  * Cost for m slices: (m + floor(log2(p - 2)) + 2) (alpha + S/m beta): as much bandwidth as a chain, with the latency of
  * a tree. Any p, any root. For large vectors and many members.
- * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009).
  */
 #include "inter/algorithms/double_tree.h"
 #include "inter/algorithms/tree.h"

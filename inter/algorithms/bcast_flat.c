@@ -5,7 +5,6 @@
  *   round 0:  root sends to root+1, root+2, ..., root+p-1
  *
  * Cost: alpha + (p-1) S beta on the root's link. Any p. For few members and small vectors.
- * Source: "The Illustrated Collectives", broadcast, flat.
  */
 #include "inter/algorithms/tree.h"
 

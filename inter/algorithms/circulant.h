@@ -8,19 +8,12 @@
  *                           and adds what it gets to  R[0..2]           R[0..1]           R[0]
  *   What r sends as R[s+i] is block r+s+i, which r+s calls R[i]. The all-gather does the same backwards.
  *
- * Each phase costs ceil(log2 p) alpha + S (p-1)/p beta. Source: J. L. Traeff, arXiv 2410.14234.
+ * Each phase costs ceil(log2 p) alpha + S (p-1)/p beta. Source: J. L. Traeff, "Optimal, non-pipelined
+ * reduce-scatter and allreduce algorithms", arXiv 2410.14234.
  */
 #pragma once
 
 #include "inter/algorithms/tree.h"
-
-static inline int hx_circulant_rounds(int p)
-{
-    int rounds = 0;
-    while (p > 1 << rounds)
-        rounds++;
-    return rounds;
-}
 
 /* s(k) */
 static inline int hx_circulant_skip(int p, int k)
@@ -34,8 +27,10 @@ static inline int hx_circulant_skip(int p, int k)
  * i, what is received in the rows after. */
 static inline void hx_circulant_reduce_scatter(struct hx_builder *b, struct hx_ref result)
 {
-    int rounds = hx_circulant_rounds(b->p), received_row = hx_circulant_skip(b->p, 1);
+    int rounds = hx_tree_rounds(b->p, 2), received_row = hx_circulant_skip(b->p, 1);
 
+    if (hx_alone(b))
+        return;
     for (int k = 0; k < rounds; k++) {
         int s = hx_circulant_skip(b->p, k + 1), n = hx_circulant_skip(b->p, k) - s;
         struct hx_ref sum = hx_row(0, b->me, n), received = hx_row(received_row, b->me, n);
@@ -52,7 +47,7 @@ static inline void hx_circulant_reduce_scatter(struct hx_builder *b, struct hx_r
 /* R[0] stands in out, all others come. */
 static inline void hx_circulant_allgather(struct hx_builder *b, int first_round)
 {
-    int rounds = hx_circulant_rounds(b->p);
+    int rounds = hx_tree_rounds(b->p, 2);
 
     for (int k = rounds - 1; k >= 0; k--) {
         int s = hx_circulant_skip(b->p, k + 1), n = hx_circulant_skip(b->p, k) - s;
@@ -66,7 +61,7 @@ static inline void hx_circulant_allgather(struct hx_builder *b, int first_round)
 
 static inline struct hx_counts hx_circulant_counts(struct hx_group g)
 {
-    double phases = hx_coll_phases(g.coll), rounds = phases * hx_circulant_rounds(g.p), others = g.p - 1;
+    double phases = hx_coll_phases(g.coll), rounds = phases * hx_tree_rounds(g.p, 2), others = g.p - 1;
 
     return (struct hx_counts){.rounds = rounds, .messages = rounds, .vectors = phases * others / g.p, .reads = 2 * others / g.p,
                               .all_reads = 2 * others};
@@ -75,7 +70,7 @@ static inline struct hx_counts hx_circulant_counts(struct hx_group g)
 /* The exchange after a binomial scatter, or before a binomial gather. */
 static inline struct hx_counts hx_circulant_tree_counts(struct hx_group g)
 {
-    double log = hx_circulant_rounds(g.p), others = g.p - 1;
+    double log = hx_tree_rounds(g.p, 2), others = g.p - 1;
 
     return (struct hx_counts){.rounds = 2 * log, .messages = 2 * log, .vectors = 2 * others / g.p, .all_messages = others + g.p * log,
                               .all_vectors = others + hx_tree_passes(g.p, 2) / g.p, .reads = 2 * others / g.p, .all_reads = 2 * others};

@@ -38,7 +38,7 @@ struct hx_circulant_search {
 
 static inline void hx_circulant_search_open(struct hx_circulant_search *s, int p)
 {
-    s->rounds = hx_circulant_rounds(p);
+    s->rounds = hx_tree_rounds(p, 2);
     for (int k = 0; k <= s->rounds; k++)
         s->skips[k] = hx_circulant_skip(p, s->rounds - k);
 }
@@ -123,13 +123,13 @@ static inline int hx_circulant_step(const struct hx_circulant_schedule *s, int m
 /* Of a slice: four phases. More would fill the rounds better, with shorter messages. */
 static inline int hx_circulant_blocks(int p)
 {
-    return p > 1 ? 4 * hx_circulant_rounds(p) : 1;
+    return p > 1 ? 4 * hx_tree_rounds(p, 2) : 1;
 }
 
 /* The root sends, or receives, in every round. */
 static inline struct hx_counts hx_circulant_blocks_counts(struct hx_group g)
 {
-    double blocks = hx_circulant_blocks(g.p), rounds = blocks - 1 + hx_circulant_rounds(g.p), others = g.p - 1;
+    double blocks = hx_circulant_blocks(g.p), rounds = blocks - 1 + hx_tree_rounds(g.p, 2), others = g.p - 1;
 
     return (struct hx_counts){.rounds = rounds, .messages = rounds, .vectors = rounds / blocks, .all_messages = others * blocks,
                               .all_vectors = others, .reads = 2 * rounds / blocks, .all_reads = 2 * others};

@@ -24,7 +24,7 @@
 #include "runtime/plan/plan.h"
 
 struct hx_double_tree { /* of one number in one tree; 0: none */
-    int parent, left, right;
+    int parent, child[2]; /* the left child, and the right */
 };
 
 /* The largest power of two that is at most n: the top of the tree in order over 1 .. n. */
@@ -40,11 +40,11 @@ static inline int hx_double_tree_top(int n)
 static inline struct hx_double_tree hx_double_tree_in_order(int v, int n)
 {
     int bit = v & -v, down = bit / 2, up = v;
-    struct hx_double_tree at = {.left = bit > 1 ? v - bit / 2 : 0};
+    struct hx_double_tree at = {.child = {bit > 1 ? v - bit / 2 : 0}};
 
     while (v + down > n)
         down /= 2;
-    at.right = down ? v + down : 0;
+    at.child[1] = down ? v + down : 0;
     if (v == hx_double_tree_top(n))
         return at;
     do {
@@ -60,9 +60,9 @@ static inline struct hx_double_tree hx_double_tree_of(int tree, int v, int n)
     if (tree == 0)
         return hx_double_tree_in_order(v, n);
     if (v == 1)
-        return (struct hx_double_tree){.right = n > 1 ? hx_double_tree_top(n - 1) + 1 : 0};
+        return (struct hx_double_tree){.child = {0, n > 1 ? hx_double_tree_top(n - 1) + 1 : 0}};
     struct hx_double_tree at = hx_double_tree_in_order(v - 1, n - 1);
-    return (struct hx_double_tree){at.parent + 1, at.left ? at.left + 1 : 0, at.right ? at.right + 1 : 0};
+    return (struct hx_double_tree){at.parent + 1, {at.child[0] ? at.child[0] + 1 : 0, at.child[1] ? at.child[1] + 1 : 0}};
 }
 
 /* Rounds of a broadcast that begins outside of the trees, with both tops. */
@@ -101,13 +101,12 @@ static inline void hx_double_tree_up(struct hx_builder *b, const struct hx_doubl
     int goes_on = at.parent || outside;
     struct hx_ref sum = goes_on ? hx_row(2, tree, 1) : hx_at(b->out, tree, 1);
 
-    if (at.left)
-        hx_recv(b, last - hx_double_tree_round(tree, at.left, n), role->zero + at.left, hx_row(came++, tree, 1));
-    if (at.right)
-        hx_recv(b, last - hx_double_tree_round(tree, at.right, n), role->zero + at.right, hx_row(came++, tree, 1));
+    for (int i = 0; i < 2; i++)
+        if (at.child[i])
+            hx_recv(b, last - hx_double_tree_round(tree, at.child[i], n), role->zero + at.child[i], hx_row(came++, tree, 1));
     if (came) {
         hx_join_all(b);
-        hx_reduce_rows(b, sum, 0, 1 + came, b->in, at.left != 0);
+        hx_reduce_rows(b, sum, 0, 1 + came, b->in, at.child[0] != 0);
     }
     if (goes_on)
         hx_send(b, last - hx_double_tree_round(tree, v, n), role->zero + at.parent, came ? sum : hx_at(b->in, tree, 1));
@@ -140,12 +139,10 @@ static inline void hx_double_tree_bcast(struct hx_builder *b, const struct hx_do
             continue;
         if (handle[tree] >= 0)
             hx_join(b, handle[tree]);
-        if (at.left)
-            hx_send(b, first_round + hx_double_tree_round(tree, at.left, n), role->zero + at.left,
-                    hx_at(b->out, tree, 1));
-        if (at.right)
-            hx_send(b, first_round + hx_double_tree_round(tree, at.right, n), role->zero + at.right,
-                    hx_at(b->out, tree, 1));
+        for (int i = 0; i < 2; i++)
+            if (at.child[i])
+                hx_send(b, first_round + hx_double_tree_round(tree, at.child[i], n), role->zero + at.child[i],
+                        hx_at(b->out, tree, 1));
     }
 }
 

@@ -7,7 +7,6 @@
  *   0 -> 1 -> 2 -> ... -> p-1
  *
  * Cost for m slices: (p-2+m) (alpha + S/m beta). Any p, any operation. For large vectors and few members.
- * Source: the linear exclusive scan of Open MPI, in slices.
  */
 #include "inter/algorithms/ring.h"
 

@@ -5,7 +5,6 @@
  *   round 0:  r sends block r to root
  *
  * Cost: alpha + S (p-1)/p beta on the root's link, p-1 messages there. Any p, any root.
- * Source: "The Illustrated Collectives", gather.
  */
 #include "inter/algorithms/tree.h"
 

@@ -9,6 +9,7 @@
  *
  * Numbers ascend with members, so what a run of numbers stands for is a run of members. At distance d, number a
  * exchanges with a ^ d; before, both know about the same 2d numbers (halving), or each about its own d (doubling).
+ * Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */
 #pragma once
 

@@ -13,7 +13,8 @@
  * sum that comes round. The last of an odd number of members has no mate, and is on both rings.
  *
  * Each phase costs ceil(p/2) alpha + S (p-1)/p beta: half the rounds of the ring, and only half of what each member
- * sends leaves its pair. Shared by all-gather, reduce-scatter and all-reduce.
+ * sends leaves its pair. Shared by all-gather, reduce-scatter and all-reduce. Source: Neuron's intra-node all-gather;
+ * reductions run it backwards.
  */
 #pragma once
 
@@ -114,6 +115,8 @@ static inline void hx_kangaring_add(struct hx_builder *b, int track, int i)
  * owner. */
 static inline void hx_kangaring_reduce_scatter(struct hx_builder *b)
 {
+    if (hx_alone(b))
+        return;
     for (int i = 0; i < hx_kangaring_pairs(b); i++) {
         for (int track = 0; track < 2; track++)
             hx_kangaring_exchange(b, track, i);

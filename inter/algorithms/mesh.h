@@ -16,25 +16,27 @@ static inline int hx_mesh_row(const struct hx_builder *b, int q)
     return q < b->me ? q : q - 1;
 }
 
-/* Everybody sends block q to its owner q; the owner folds them in rank order into out. Ends with everything joined. */
-static inline void hx_mesh_reduce_scatter(struct hx_builder *b, int round)
+/* Everybody sends each member q block q of in, or block 0 if all get the same. The receiver folds what comes in rank order into out.
+ * Ends with everything joined. */
+static inline void hx_mesh_reduce(struct hx_builder *b, int round, int all_the_same)
 {
+    int own = all_the_same ? 0 : b->me;
+
     for (int i = 1; i < b->p; i++) {
         int to = (b->me + i) % b->p, from = (b->me - i + b->p) % b->p;
-        hx_send(b, round, to, hx_at(b->in, to, 1));
-        hx_recv(b, round, from, hx_row(hx_mesh_row(b, from), b->me, 1));
+        hx_send(b, round, to, hx_at(b->in, all_the_same ? 0 : to, 1));
+        hx_recv(b, round, from, hx_row(hx_mesh_row(b, from), own, 1));
     }
     hx_join_all(b);
-    hx_reduce_rows(b, hx_at(b->out, b->me, 1), 0, b->p, b->in, b->me);
+    hx_reduce_rows(b, hx_at(b->out, own, 1), 0, b->p, b->in, b->me);
 }
 
 /* Everybody sends its block of out to everybody. */
 static inline void hx_mesh_allgather(struct hx_builder *b, int round)
 {
     for (int i = 1; i < b->p; i++) {
-        int to = (b->me + i) % b->p, from = (b->me - i + b->p) % b->p;
-        hx_send(b, round, to, hx_at(b->out, b->me, 1));
-        hx_recv(b, round, from, hx_at(b->out, from, 1));
+        hx_send(b, round, b->me + i, hx_at(b->out, b->me, 1));
+        hx_recv(b, round, b->me - i, hx_at(b->out, b->me - i, 1));
     }
     hx_join_all(b);
 }

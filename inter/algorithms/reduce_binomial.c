@@ -23,6 +23,7 @@ static void build(struct hx_builder *b)
     struct hx_ref partial = hx_at(b->in, 0, 1), sum = b->me == b->root ? hx_at(b->out, 0, 1) : hx_row(1, 0, 1);
 
     hx_split(b, 1);
+    hx_alone(b);
     for (int d = 1, round = 0; d < b->p; d *= 2, round++) {
         int low = b->me - b->me % (2 * d), high = low + d, is_high = b->me >= high;
         int other = is_high ? keeper(b, low, d) : keeper(b, high, d);
@@ -36,8 +37,6 @@ static void build(struct hx_builder *b)
         hx_reduce_rows(b, sum, 0, 2, partial.space, is_high);
         partial = sum;
     }
-    if (b->p == 1)
-        hx_copy(b, sum, partial);
 }
 
 const struct hx_algorithm hx_reduce_binomial = {

@@ -7,7 +7,6 @@
  *
  * Cost for m slices: (p-2+m) (alpha + S/m beta). Any p, any root. The operation must be commutative. For large vectors
  * and few members.
- * Source: the pipelined chain of Open MPI's tuned reduction.
  */
 #include "inter/algorithms/ring.h"
 #include "inter/algorithms/tree.h"

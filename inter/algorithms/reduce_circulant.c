@@ -6,7 +6,6 @@
  *
  * Cost: (m - 1 + q) (alpha + S/m beta), in each slice; m = 4 q, q = ceil(log2 p). Any p, any root. The operation must
  * be commutative. For large vectors.
- * Source: J. L. Traeff, arXiv 2407.18004.
  */
 #include "inter/algorithms/circulant_schedule.h"
 #include "inter/algorithms/tree.h"

@@ -5,7 +5,6 @@
  *
  * Cost for m slices: (m + floor(log2(p - 2)) + 2) (alpha + S/m beta). Any p, any root. The operation must be
  * commutative: numbers are counted from the root. For large vectors and many members.
- * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009).
  */
 #include "inter/algorithms/double_tree.h"
 #include "inter/algorithms/tree.h"
@@ -25,7 +24,7 @@ static void build(struct hx_builder *b)
         for (int tree = 0; tree < 2; tree++)
             hx_reduce_rows(b, hx_at(b->out, tree, 1), tree, 2, b->in, 0);
     } else {
-        hx_copy(b, hx_at(b->out, 0, 2), hx_at(b->in, 0, 2));
+        hx_alone(b);
     }
 }
 

@@ -5,7 +5,6 @@
  *   round 0:  r sends to root;    out = in of members 0, 1, ..., p-1 in this order
  *
  * Cost: alpha + (p-1) S beta on the root's link. Any p, any operation. For few members and small vectors.
- * Source: "The Illustrated Collectives", reduce, flat.
  */
 #include "inter/algorithms/tree.h"
 #include "inter/algorithms/mesh.h"
@@ -13,8 +12,6 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (hx_alone(b))
-        return;
     if (b->me != b->root) {
         hx_send(b, 0, b->root, hx_at(b->in, 0, 1));
         return;

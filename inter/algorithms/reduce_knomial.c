@@ -4,7 +4,6 @@
  * k = 4 (tree.h has the picture). Half the rounds of the binomial tree, three messages in each.
  *
  * Cost: ceil(log_k p) (alpha + (k-1) S beta). Any p. The operation must be commutative.
- * Source: the k-nomial tree of MPICH and UCX.
  */
 #include "inter/algorithms/tree.h"
 

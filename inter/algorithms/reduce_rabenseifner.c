@@ -16,10 +16,8 @@
 static void build(struct hx_builder *b)
 {
     hx_split(b, b->p);
-    if (hx_alone(b))
-        return;
     hx_circulant_reduce_scatter(b, b->me == b->root ? hx_at(b->out, b->me, 1) : hx_row(0, b->me, 1));
-    hx_tree_gather(b, hx_circulant_rounds(b->p), hx_row(0, b->me, 1));
+    hx_tree_gather(b, hx_tree_rounds(b->p, 2), hx_row(0, b->me, 1));
 }
 
 const struct hx_algorithm hx_reduce_rabenseifner = {

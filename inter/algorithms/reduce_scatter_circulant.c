@@ -3,14 +3,11 @@
  * Circulant reduce-scatter: ceil(log2 p) rounds and exactly p-1 blocks, whatever p is (circulant.h has the picture).
  *
  * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p. The operation must be commutative.
- * Source: J. L. Traeff, arXiv 2410.14234.
  */
 #include "inter/algorithms/circulant.h"
 
 static void build(struct hx_builder *b)
 {
-    if (hx_alone(b))
-        return;
     hx_circulant_reduce_scatter(b, hx_at(b->out, b->me, 1));
 }
 

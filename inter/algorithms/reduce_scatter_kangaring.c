@@ -8,14 +8,12 @@
  *
  * Cost: ceil(p/2) alpha + S (p-1)/p beta. Any p. The operation must be commutative: block j is folded from the pair
  * after j's on.
- * Source: the idea of KangaRing, Neuron's intra-node all-gather, backwards.
  */
 #include "inter/algorithms/kangaring.h"
 
 static void build(struct hx_builder *b)
 {
-    if (!hx_alone(b))
-        hx_kangaring_reduce_scatter(b);
+    hx_kangaring_reduce_scatter(b);
 }
 
 const struct hx_algorithm hx_reduce_scatter_kangaring = {

@@ -3,14 +3,12 @@
  * Mesh reduce-scatter: everybody sends block q to member q, in one round; member q folds what it got in rank order.
  *
  * Cost: alpha + S (p-1)/p beta, p-1 messages per member. Any p, any operation (rank order is kept).
- * Source: the first half of the mesh all-reduce (allreduce_mesh.c).
  */
 #include "inter/algorithms/mesh.h"
 
 static void build(struct hx_builder *b)
 {
-    if (!hx_alone(b))
-        hx_mesh_reduce_scatter(b, 0);
+    hx_mesh_reduce(b, 0, 0);
 }
 
 const struct hx_algorithm hx_reduce_scatter_mesh = {

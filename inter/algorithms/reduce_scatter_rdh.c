@@ -8,7 +8,7 @@
  *
  * Partial sums stand in scratch, block j in row j; what is received stands in the rows after them.
  * Cost: log2 p alpha + S (p-1)/p beta; where p is no power of two, 2 alpha + S beta more for the members that fold
- * and serve. The operation must be commutative. Source: Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
+ * and serve. The operation must be commutative.
  */
 #include "inter/algorithms/halving.h"
 

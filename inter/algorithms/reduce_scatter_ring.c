@@ -13,8 +13,7 @@
 
 static void build(struct hx_builder *b)
 {
-    if (!hx_alone(b))
-        hx_ring_reduce_scatter(b, b->me - 1);
+    hx_ring_reduce_scatter(b, b->me - 1);
 }
 
 const struct hx_algorithm hx_reduce_scatter_ring = {

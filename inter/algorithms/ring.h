@@ -24,6 +24,8 @@ static inline void hx_ring_reduce_scatter(struct hx_builder *b, int first)
 {
     struct hx_ref partial = hx_at(b->in, first, 1);
 
+    if (hx_alone(b))
+        return;
     for (int i = 0; i < b->p - 1; i++) {
         int block = first - i - 1, last = i == b->p - 2;
         struct hx_ref row = hx_row(i % 2, block, 1);

@@ -5,7 +5,6 @@
  *   round 0:  root sends block r to r
  *
  * Cost: alpha + S (p-1)/p beta on the root's link, p-1 messages there. Any p, any root.
- * Source: "The Illustrated Collectives", scatter.
  */
 #include "inter/algorithms/tree.h"
 

@@ -65,10 +65,7 @@ static inline int hx_tree_children(int p, int k)
  * its last. */
 static inline int hx_tree_level(int d, int k)
 {
-    int level = 0;
-    for (; d > 1; d /= k)
-        level++;
-    return level;
+    return hx_tree_rounds(d, k);
 }
 
 static inline int hx_tree_round_down(int d, int p, int k)
@@ -111,6 +108,8 @@ static inline void hx_tree_reduce(struct hx_builder *b, int k)
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, k);
     struct hx_ref sum = v > 0 ? hx_row(k - 1, 0, 1) : hx_at(b->out, 0, 1), partial = hx_at(b->in, 0, 1);
 
+    if (hx_alone(b))
+        return;
     for (int d = 1; d < span && v + d < p; d *= k) {
         int n = 0;
         for (int child = v + d; child < v + k * d && child < p; child += d)
@@ -121,8 +120,6 @@ static inline void hx_tree_reduce(struct hx_builder *b, int k)
     }
     if (v > 0)
         hx_send(b, hx_tree_level(span, k), b->root + hx_tree_parent(v, span, k), partial);
-    else if (p == 1)
-        hx_copy(b, sum, partial);
 }
 
 /* Binomial gather: receive from each child the blocks of its subtree, send those of the own subtree to the parent. The

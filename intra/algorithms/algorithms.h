@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The algorithms inside a node: slots and flags in shared memory.
+ * The algorithms inside a node: slots and flags in shared memory. The source of the n-ary ones is the flag exchange of collectives
+ * in shared memory (Open MPI xhc, MPICH release_gather), without a tree. allreduce_single_copy.c names that of the single copy.
  *
  * Costs: alpha is a flag handed to another core, beta the time for one byte to or from memory. Memory traffic counts the bytes
  * that a member reads, each once, and those that it writes: of input, slots and output. What it has written itself it reads

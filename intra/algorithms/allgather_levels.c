@@ -16,7 +16,7 @@ enum { FILLED, READ };
 
 static void build(struct hx_builder *b)
 {
-    int d = hx_domains(b), mine = hx_domain_mine(b), reads = 0;
+    int d = hx_domains(b), mine = hx_domain_of(b, b->me), reads = 0;
 
     if (hx_has_charge(b, b->me)) {
         for (int i = 1; i < d; i++) /* the slot held the slice one window before: my deputies have read that */
@@ -27,15 +27,9 @@ static void build(struct hx_builder *b)
         }
         hx_copy(b, hx_charge(b, b->out, b->me), hx_charge(b, b->in, b->me));
     }
-    for (int i = 1; i < d; i++) {
-        int domain = (mine + i) % d;
-        for (int q = hx_domain_start(b, domain); q < hx_domain_start(b, domain + 1); q++) {
-            if (!hx_am_deputy_of(b, mine, domain, q))
-                continue;
-            hx_await(b, FILLED, q);
-            hx_copy_from_slot(b, hx_charge(b, b->out, q), q);
-            reads = 1;
-        }
+    for (int q = -1; (q = hx_served_next(b, mine, q)) >= 0;) {
+        hx_take(b, FILLED, hx_charge(b, b->out, q), q);
+        reads = 1;
     }
     if (reads)
         hx_publish_read(b, READ);

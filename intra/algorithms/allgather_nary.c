@@ -17,22 +17,16 @@ static void build(struct hx_builder *b)
 {
     struct hx_ref mine = hx_at(b->in, b->me, 1);
 
-    if (b->p > 1 && hx_owns(b, b->me)) {
+    if (hx_owns(b, b->me)) {
         hx_await_lag(b, READ, 0, b->p); /* the slot held the slice one window before: all have read that */
         hx_copy(b, hx_at(HX_SLOT, b->me, 1), mine);
         hx_publish(b, FILLED);
-    }
-    if (hx_owns(b, b->me))
         hx_copy(b, hx_at(b->out, b->me, 1), mine);
-    for (int i = 1; i < b->p; i++) {
-        int q = (b->me + i) % b->p;
-        if (hx_owns(b, q)) {
-            hx_await(b, FILLED, q);
-            hx_copy_from_slot(b, hx_at(b->out, q, 1), q);
-        }
     }
-    if (b->p > 1)
-        hx_publish_read(b, READ);
+    for (int q = b->me + 1; q < b->me + b->p; q++)
+        if (hx_owns(b, q))
+            hx_take(b, FILLED, hx_at(b->out, q, 1), q);
+    hx_publish_read(b, READ);
 }
 
 static struct hx_counts counts(struct hx_group g)

@@ -8,7 +8,6 @@
  *
  * Cost: 2 alpha + (p-1) system calls; each member copies S, where slots take (1 + 1/p) S. For large vectors. Any p. Block j belongs to
  * member j and may be empty: then nobody waits for j.
- * Source: see allreduce_single_copy.c.
  */
 #include "intra/algorithms/single_copy.h"
 
@@ -18,22 +17,16 @@ static void build(struct hx_builder *b)
 {
     int me = b->me, owns = hx_owns(b, me);
 
-    if (b->p > 1 && owns)
+    if (owns) {
         hx_offer(b, READY);
-    if (owns)
         hx_copy(b, hx_at(b->out, me, 1), hx_at(b->in, me, 1));
-    for (int i = 1; i < b->p; i++) {
-        int q = (me + i) % b->p;
-        if (hx_owns(b, q)) {
-            hx_await(b, READY, q);
-            hx_fetch(b, hx_at(b->out, q, 1), b->in, q);
-        }
     }
-    if (b->p > 1) {
-        hx_publish(b, READ);
-        if (owns)
-            hx_await_all(b, READ);
-    }
+    for (int q = me + 1; q < me + b->p; q++)
+        if (hx_owns(b, q))
+            hx_fetch(b, READY, hx_at(b->out, q, 1), b->in, q);
+    hx_publish(b, READ);
+    if (owns)
+        hx_await_all(b, READ);
 }
 
 static struct hx_counts counts(struct hx_group g)

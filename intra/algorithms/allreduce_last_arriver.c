@@ -28,8 +28,7 @@ static void build(struct hx_builder *b)
     hx_reduce_slots_into(b, 0, 0, 1);
     hx_publish_for(b, SUMMED, 0);
     hx_elected_end(b);
-    hx_await(b, SUMMED, 0);
-    hx_copy_from_slot(b, hx_at(b->out, 0, 1), 0);
+    hx_take(b, SUMMED, hx_at(b->out, 0, 1), 0);
     hx_publish_read(b, READ);
 }
 

@@ -22,27 +22,16 @@ enum { FILLED, SUMMED };
 
 static void build(struct hx_builder *b)
 {
-    int d = hx_domains(b), mine = hx_domain_mine(b);
+    int mine = hx_domain_of(b, b->me);
 
-    for (int i = 1; i < d; i++) {
-        int domain = (mine + i) % d;
-        for (int q = hx_domain_start(b, domain); q < hx_domain_start(b, domain + 1); q++)
-            if (hx_am_deputy_of(b, mine, domain, q))
-                hx_copy(b, hx_charge(b, HX_SLOT, q), hx_charge(b, b->in, q));
-    }
+    for (int q = -1; (q = hx_served_next(b, mine, q)) >= 0;)
+        hx_copy(b, hx_charge(b, HX_SLOT, q), hx_charge(b, b->in, q));
     hx_publish(b, FILLED);
     hx_domains_reduce(b, mine, FILLED);
     hx_copy(b, hx_charge(b, HX_SLOT, b->me), hx_charge(b, b->out, b->me));
     hx_publish(b, SUMMED);
-    for (int i = 1; i < d; i++) {
-        int domain = (mine + i) % d;
-        for (int q = hx_domain_start(b, domain); q < hx_domain_start(b, domain + 1); q++) {
-            if (!hx_am_deputy_of(b, mine, domain, q))
-                continue;
-            hx_await(b, SUMMED, q);
-            hx_copy_from_slot(b, hx_charge(b, b->out, q), q);
-        }
-    }
+    for (int q = -1; (q = hx_served_next(b, mine, q)) >= 0;)
+        hx_take(b, SUMMED, hx_charge(b, b->out, q), q);
 }
 
 const struct hx_algorithm hx_allreduce_levels = {

@@ -17,18 +17,12 @@ enum { FILLED, READ };
 
 static void build(struct hx_builder *b)
 {
-    struct hx_ref in, out;
-
     hx_split(b, 1);
-    in = hx_at(b->in, 0, 1);
-    out = hx_at(b->out, 0, 1);
-    if (hx_alone(b))
-        return;
     hx_await_lag(b, READ, 0, b->p); /* the slot held the slice one window before: all have read that */
-    hx_copy(b, hx_at(HX_SLOT, 0, 1), in);
+    hx_copy(b, hx_at(HX_SLOT, 0, 1), hx_at(b->in, 0, 1));
     hx_publish(b, FILLED);
     hx_await_all(b, FILLED);
-    hx_reduce_slots(b, out, b->in);
+    hx_reduce_slots(b, hx_at(b->out, 0, 1), b->in);
     hx_publish_read(b, READ);
 }
 

@@ -25,18 +25,14 @@ static void build(struct hx_builder *b)
     int me = b->me;
 
     hx_split(b, b->p);
-    if (hx_alone(b))
-        return;
     hx_copy(b, hx_at(HX_SLOT, me + 1, b->p - 1), hx_at(b->in, me + 1, b->p - 1));
     hx_publish(b, FILLED);
     hx_await_all(b, FILLED);
     hx_reduce_slots(b, hx_at(b->out, me, 1), b->in);
     hx_copy(b, hx_at(HX_SLOT, me, 1), hx_at(b->out, me, 1));
     hx_publish(b, SUMMED);
-    for (int i = 1; i < b->p; i++) {
-        hx_await(b, SUMMED, me + i);
-        hx_copy_from_slot(b, hx_at(b->out, me + i, 1), me + i);
-    }
+    for (int q = me + 1; q < me + b->p; q++)
+        hx_take(b, SUMMED, hx_at(b->out, q, 1), q);
 }
 
 static struct hx_counts counts(struct hx_group g)

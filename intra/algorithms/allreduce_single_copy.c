@@ -22,17 +22,12 @@ static void build(struct hx_builder *b)
     int me = b->me;
 
     hx_split(b, b->p);
-    if (hx_alone(b))
-        return;
     hx_offer(b, READY);
     hx_fetch_rows(b, READY);
     hx_reduce_rows(b, hx_at(b->out, me, 1), 0, b->p, b->in, me);
     hx_offer(b, SUMMED);
-    for (int i = 1; i < b->p; i++) {
-        int q = (me + i) % b->p;
-        hx_await(b, SUMMED, q);
-        hx_fetch(b, hx_at(b->out, q, 1), b->out, q);
-    }
+    for (int q = me + 1; q < me + b->p; q++)
+        hx_fetch(b, SUMMED, hx_at(b->out, q, 1), b->out, q);
     hx_publish(b, READ);
     hx_await_all(b, READ);
 }

@@ -8,7 +8,6 @@
  *
  * Cost: alpha + (4 - 2/p) S beta of memory traffic per member. Any p. A member may have nothing to get: then it waits for
  * nobody.
- * Source: the flag exchange of shared-memory collectives (Open MPI xhc, MPICH release_gather).
  */
 #include "intra/algorithms/owners.h"
 
@@ -25,19 +24,14 @@ static void build(struct hx_builder *b)
 {
     int me = b->me, takes = hx_owns(b, me);
 
-    if (b->p > 1) {
-        hx_owners_await_lag(b, READ); /* the slot held the slice one window before: its readers are done */
-        row_fill(b, 0, me);
-        row_fill(b, me + 1, b->p - me - 1);
-        hx_publish(b, FILLED);
-    }
+    hx_owners_await_lag(b, READ); /* the slot held the slice one window before: its readers are done */
+    row_fill(b, 0, me);
+    row_fill(b, me + 1, b->p - me - 1);
+    hx_publish(b, FILLED);
     hx_copy(b, hx_pair(b, b->out, me, me, 1), hx_pair(b, b->in, me, me, 1));
-    for (int i = 1; i < b->p && takes; i++) {
-        int q = (me + i) % b->p;
-        hx_await(b, FILLED, q);
-        hx_copy_from_slot(b, hx_pair(b, b->out, q, me, 1), q);
-    }
-    if (b->p > 1 && takes)
+    for (int q = me + 1; q < me + b->p && takes; q++)
+        hx_take(b, FILLED, hx_pair(b, b->out, q, me, 1), q);
+    if (takes)
         hx_publish_read(b, READ);
 }
 

@@ -8,7 +8,6 @@
  *
  * Cost: 2 alpha + (p-1) system calls; each member copies S, where slots take (2 - 1/p) S. For large blocks. Any p. A
  * member may have nothing to get: then it waits for nobody, and nobody for it.
- * Source: see allreduce_single_copy.c.
  */
 #include "intra/algorithms/single_copy.h"
 
@@ -18,18 +17,13 @@ static void build(struct hx_builder *b)
 {
     int me = b->me, takes = hx_owns(b, me);
 
-    if (b->p > 1)
-        hx_offer(b, READY);
+    hx_offer(b, READY);
     hx_copy(b, hx_pair(b, b->out, me, me, 1), hx_pair(b, b->in, me, me, 1));
-    for (int i = 1; i < b->p && takes; i++) {
-        int q = (me + i) % b->p;
-        hx_await(b, READY, q);
-        hx_fetch(b, hx_pair(b, b->out, q, me, 1), b->in, q);
-    }
-    if (b->p > 1 && takes)
+    for (int q = me + 1; q < me + b->p && takes; q++)
+        hx_fetch(b, READY, hx_pair(b, b->out, q, me, 1), b->in, q);
+    if (takes)
         hx_publish(b, READ);
-    if (b->p > 1)
-        hx_owners_await(b, READ);
+    hx_owners_await(b, READ);
 }
 
 static struct hx_counts counts(struct hx_group g)

@@ -19,8 +19,6 @@ static void build(struct hx_builder *b)
     int first = CHILDREN * b->me + 1;
 
     hx_split(b, 1);
-    if (b->p == 1)
-        return;
     for (int child = first; child < first + CHILDREN && child < b->p; child++)
         hx_await(b, HERE, child);
     if (b->me > 0) {

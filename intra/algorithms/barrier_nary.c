@@ -6,7 +6,6 @@
  *   publish HERE;  await HERE of all
  *
  * Cost: alpha, and p flags to read for everybody. Any p. For few members.
- * Source: the flag exchange of shared-memory collectives (Open MPI xhc).
  */
 #include "intra/algorithms/algorithms.h"
 
@@ -15,8 +14,6 @@ enum { HERE };
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (b->p == 1)
-        return;
     hx_publish(b, HERE);
     hx_await_all(b, HERE);
 }

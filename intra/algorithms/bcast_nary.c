@@ -7,7 +7,6 @@
  *
  * Cost: alpha + 2 S beta of memory traffic, whatever p is: the copies out run side by side, and while slice k is copied
  * out the root copies slice k+1 in. Any p.
- * Source: the flag exchange of shared-memory broadcasts (Open MPI xhc, MPICH release_gather), without a tree.
  */
 #include "runtime/plan/plan.h"
 
@@ -16,15 +15,12 @@ enum { FILLED, READ };
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (b->p == 1)
-        return;
     if (b->me == b->root) {
         hx_await_lag(b, READ, 0, b->p); /* the slot held the slice one window before: all have read that */
         hx_copy(b, hx_at(HX_SLOT, 0, 1), hx_at(b->out, 0, 1));
         hx_publish(b, FILLED);
     } else {
-        hx_await(b, FILLED, b->root);
-        hx_copy_from_slot(b, hx_at(b->out, 0, 1), b->root);
+        hx_take(b, FILLED, hx_at(b->out, 0, 1), b->root);
         hx_publish_read(b, READ);
     }
 }

@@ -7,7 +7,6 @@
  *
  * Cost: 2 alpha + a system call; each member but the root copies S. For large vectors and few members: many that read one process get in
  * each other's way in the kernel. Any p.
- * Source: see allreduce_single_copy.c.
  */
 #include "runtime/plan/plan.h"
 
@@ -16,14 +15,11 @@ enum { READY, READ };
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (b->p == 1)
-        return;
     if (b->me == b->root) {
         hx_offer(b, READY);
         hx_await_all(b, READ);
     } else {
-        hx_await(b, READY, b->root);
-        hx_fetch(b, hx_at(b->out, 0, 1), b->out, b->root);
+        hx_fetch(b, READY, hx_at(b->out, 0, 1), b->out, b->root);
         hx_publish(b, READ);
     }
 }

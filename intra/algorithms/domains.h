@@ -22,12 +22,12 @@ static inline int hx_domain_start(const struct hx_builder *b, int domain)
     return b->stage->domain_start ? b->stage->domain_start[domain] : domain;
 }
 
-/* The domain that I am in. */
-static inline int hx_domain_mine(const struct hx_builder *b)
+/* The domain that a member is in. */
+static inline int hx_domain_of(const struct hx_builder *b, int member)
 {
     int domain = 0;
 
-    while (hx_domain_start(b, domain + 1) <= b->me)
+    while (hx_domain_start(b, domain + 1) <= member)
         domain++;
     return domain;
 }
@@ -60,10 +60,16 @@ static inline int hx_has_charge(const struct hx_builder *b, int member)
     return 0;
 }
 
-/* Has member m of domain `there` charge of something, and me, of domain `mine`, for its deputy? */
-static inline int hx_am_deputy_of(const struct hx_builder *b, int mine, int there, int m)
+/* The next member after `last` that has charge of something and whose deputy I am, of domain `mine`; -1: there are no more.
+ * `last` is -1 at first. Members come in order, around all other domains, from the one after mine on. */
+static inline int hx_served_next(const struct hx_builder *b, int mine, int last)
 {
-    return hx_has_charge(b, m) && hx_domain_deputy(b, mine, there, m) == b->me;
+    int q = (last < 0 ? hx_domain_start(b, mine + 1) : last + 1) % b->p;
+
+    for (; q != hx_domain_start(b, mine); q = (q + 1) % b->p)
+        if (hx_has_charge(b, q) && hx_domain_deputy(b, mine, hx_domain_of(b, q), q) == b->me)
+            return q;
+    return -1;
 }
 
 /* out = what all domains contribute to my charge, own from in; they have put it in their slots, and said so by flag. */

@@ -28,8 +28,7 @@ static void build(struct hx_builder *b)
         if (hx_holder(b, j) != me || j == me || !hx_owns(b, j))
             continue;
         holds = 1;
-        hx_await(b, FILLED, j);
-        hx_copy_from_slot(b, hx_at(b->out, j, 1), j);
+        hx_take(b, FILLED, hx_at(b->out, j, 1), j);
     }
     if (holds)
         hx_publish_read(b, READ);

@@ -6,7 +6,6 @@
  *   root:      for j = r+1, r+2, ...:  await READY of j;  out[j] = block j of in of j         then publish READ
  *
  * Cost: 2 alpha + (p-1) system calls; the root copies S, and nobody else anything. For large blocks. Any p.
- * Source: see allreduce_single_copy.c.
  */
 #include "runtime/plan/plan.h"
 
@@ -22,13 +21,9 @@ static void build(struct hx_builder *b)
         return;
     }
     hx_copy(b, hx_at(b->out, me, 1), hx_at(b->in, me, 1));
-    for (int i = 1; i < b->p; i++) {
-        int j = (me + i) % b->p;
-        hx_await(b, READY, j);
-        hx_fetch(b, hx_at(b->out, j, 1), b->in, j);
-    }
-    if (b->p > 1)
-        hx_publish(b, READ);
+    for (int j = me + 1; j < me + b->p; j++)
+        hx_fetch(b, READY, hx_at(b->out, j, 1), b->in, j);
+    hx_publish(b, READ);
 }
 
 static struct hx_counts counts(struct hx_group g)

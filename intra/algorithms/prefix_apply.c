@@ -21,14 +21,13 @@ enum { FILLED, READ };
 /* first: the member that has nothing of its own, or -1. */
 static void apply(struct hx_builder *b, int first)
 {
-    struct hx_ref out = hx_at(b->out, 0, 1), row = hx_row(0, 0, 1);
+    struct hx_ref out = hx_at(b->out, 0, 1);
 
     hx_split(b, 1);
     if (b->p == 1 && first == 0) {
-        hx_copy(b, out, hx_at(b->in, 0, 1));
+        hx_prefix_keep(b);
     } else if (b->p == 1) {
-        hx_copy(b, row, hx_at(b->in, 0, 1));
-        hx_reduce_row(b, out, row, out);
+        hx_prefix_total(b);
     } else {
         if (b->me == 0) {
             hx_await_lag(b, READ, 1, b->p - 1); /* the slot held the slice one window before: all have read that */

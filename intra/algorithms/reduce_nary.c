@@ -7,7 +7,6 @@
  *   root:    await all;  out = slot[0] op slot[1] op ... op slot[p-1], own from in;  publish READ
  *
  * Cost: alpha + (p + 1) S beta of memory traffic at the root. Any p, any operation (rank order).
- * Source: the flag exchange of shared-memory reductions (Open MPI xhc, MPICH release_gather), without a tree.
  */
 #include "runtime/plan/plan.h"
 
@@ -16,8 +15,6 @@ enum { FILLED, READ };
 static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
-    if (hx_alone(b))
-        return;
     if (b->me != b->root) {
         hx_await_lag(b, READ, b->root, 1); /* the slot held the slice one window before: it has been read */
         hx_copy(b, hx_at(HX_SLOT, 0, 1), hx_at(b->in, 0, 1));

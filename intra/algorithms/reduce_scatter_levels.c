@@ -19,17 +19,12 @@ enum { FILLED, READ };
 
 static void build(struct hx_builder *b)
 {
-    int d = hx_domains(b), mine = hx_domain_mine(b), filled = 0;
+    int mine = hx_domain_of(b, b->me), filled = 0;
 
-    for (int i = 1; i < d; i++) {
-        int domain = (mine + i) % d;
-        for (int q = hx_domain_start(b, domain); q < hx_domain_start(b, domain + 1); q++) {
-            if (!hx_am_deputy_of(b, mine, domain, q))
-                continue;
-            hx_await_lag(b, READ, q, 1); /* the slot held the slice one window before: q has read that */
-            hx_copy(b, hx_charge(b, HX_SLOT, q), hx_charge(b, b->in, q));
-            filled = 1;
-        }
+    for (int q = -1; (q = hx_served_next(b, mine, q)) >= 0;) {
+        hx_await_lag(b, READ, q, 1); /* the slot held the slice one window before: q has read that */
+        hx_copy(b, hx_charge(b, HX_SLOT, q), hx_charge(b, b->in, q));
+        filled = 1;
     }
     if (filled || !b->stage->domain_start)
         hx_publish(b, FILLED);

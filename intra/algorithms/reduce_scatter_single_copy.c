@@ -11,7 +11,6 @@
  *
  * Cost: 2 alpha + (p-1) system calls; each member fetches S (p-1)/p and adds up S, from its own cache. For large vectors.
  * Any p, any operation; fold in rank order. Block j belongs to member j and may be empty: then nobody waits for j.
- * Source: see allreduce_single_copy.c.
  */
 #include "intra/algorithms/single_copy.h"
 
@@ -21,8 +20,6 @@ static void build(struct hx_builder *b)
 {
     int me = b->me;
 
-    if (hx_alone(b))
-        return;
     hx_offer(b, READY);
     if (hx_owns(b, me)) {
         hx_fetch_rows(b, READY);

@@ -11,7 +11,6 @@
  *
  * Cost: 2 alpha + (p-1) system calls; each member fetches S (p-1)/p and adds up S, from its own cache; the root copies S (p-1)/p more.
  * For large vectors. Any p, any operation (rank order).
- * Source: see allreduce_single_copy.c.
  */
 #include "intra/algorithms/single_copy.h"
 
@@ -22,8 +21,6 @@ static void build(struct hx_builder *b)
     int me = b->me;
 
     hx_split(b, b->p);
-    if (hx_alone(b))
-        return;
     hx_offer(b, READY);
     hx_await_lag(b, TAKEN, b->root, 1); /* the slot held the sum of the slice one window before */
     hx_fetch_rows(b, READY);
@@ -33,10 +30,8 @@ static void build(struct hx_builder *b)
         hx_await_all(b, SUMMED); /* all have read in */
         return;
     }
-    for (int i = 1; i < b->p; i++) {
-        hx_await(b, SUMMED, me + i);
-        hx_copy_from_slot(b, hx_at(b->out, me + i, 1), me + i);
-    }
+    for (int q = me + 1; q < me + b->p; q++)
+        hx_take(b, SUMMED, hx_at(b->out, q, 1), q);
     hx_publish_read(b, TAKEN);
 }
 

@@ -6,7 +6,6 @@
  *   slot[r] = in;  publish FILLED;  await 0 .. r-1;  out = slot[0] op ... op slot[r-1] op in;  publish READ
  *
  * Cost: alpha + (r + 3) S beta of memory traffic for member r. Any p, any operation (rank order).
- * Source: the flag exchange of shared-memory collectives (Open MPI xhc, MPICH release_gather), without a tree.
  */
 #include "intra/algorithms/scan_slots.h"
 

@@ -29,8 +29,7 @@ static void build(struct hx_builder *b)
     if (hx_holder(b, me) == me) {
         hx_copy(b, hx_at(b->out, me, 1), hx_at(b->in, me, 1));
     } else if (hx_owns(b, me)) {
-        hx_await(b, FILLED, hx_holder(b, me));
-        hx_copy_from_slot(b, hx_at(b->out, me, 1), hx_holder(b, me));
+        hx_take(b, FILLED, hx_at(b->out, me, 1), hx_holder(b, me));
         hx_publish_read(b, READ);
     }
 }

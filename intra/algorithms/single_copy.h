@@ -10,7 +10,6 @@ static inline void hx_fetch_rows(struct hx_builder *b, int flag)
 {
     for (int i = 1; i < b->p; i++) {
         int q = (b->me + i) % b->p;
-        hx_await(b, flag, q);
-        hx_fetch(b, hx_row(q - (q > b->me), b->me, 1), b->in, q);
+        hx_fetch(b, flag, hx_row(q - (q > b->me), b->me, 1), b->in, q);
     }
 }

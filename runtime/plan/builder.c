@@ -27,12 +27,11 @@ static void *room_make(struct hx_builder *b, void *items, uint32_t n, uint32_t *
 
 static struct hx_step *step_append(struct hx_builder *b, enum hx_opcode op)
 {
-    static struct hx_step discarded;
     struct hx_stage *stage = b->stage;
     struct hx_step *steps = room_make(b, stage->steps, stage->nsteps, &b->capacity, sizeof(*steps), "steps");
 
     if (!steps)
-        return &discarded;
+        return &b->discarded;
     stage->steps = steps;
     steps[stage->nsteps] = (struct hx_step){.op = (uint8_t)op};
     return &steps[stage->nsteps++];
@@ -150,6 +149,8 @@ void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src)
 {
     if (dst.space == src.space && dst.space != HX_SCRATCH)
         return; /* in place: it is there already */
+    if (b->p == 1 && dst.space == HX_SLOT)
+        return; /* for nobody */
     if (dst.space != HX_SCRATCH)
         dst.row = src.row;
     data_append(b, HX_OP_COPY, dst, src.space, b->me);
@@ -172,14 +173,30 @@ void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member)
     data_append(b, HX_OP_COPY, dst, HX_SLOT, member);
 }
 
-void hx_fetch(struct hx_builder *b, struct hx_ref dst, enum hx_space src, int member)
+void hx_take(struct hx_builder *b, int flag, struct hx_ref dst, int member)
 {
+    hx_await(b, flag, member);
+    hx_copy_from_slot(b, dst, member);
+}
+
+void hx_fetch(struct hx_builder *b, int flag, struct hx_ref dst, enum hx_space src, int member)
+{
+    hx_await(b, flag, member);
     struct hx_step *step = data_append(b, HX_OP_FETCH, dst, src, member);
 
     if (src != HX_IN && src != HX_OUT)
         builder_fault(b, "a fetch of what is not the caller's");
     if (step->peer == (uint32_t)b->me)
         builder_fault(b, "a fetch from itself");
+}
+
+/* A reduction of nothing but own. */
+static int own_alone(struct hx_builder *b, struct hx_ref dst, int n, enum hx_space own)
+{
+    if (n != 1 || own == HX_NOWHERE)
+        return 0;
+    hx_copy(b, dst, hx_at(own, (int)dst.block, (int)dst.nblocks));
+    return 1;
 }
 
 /* Of n sources from first_row of SCRATCH on, or the slots; own replaces number own_position. */
@@ -214,6 +231,8 @@ void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, s
 
 void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum hx_space own, int own_position)
 {
+    if (own_alone(b, dst, n, own))
+        return;
     reduce_append(b, dst, HX_SLOT, 0, n, own, own_position);
     if (n < 2 || n > b->p || own_position < 0 || (own != HX_NOWHERE && own_position >= n))
         builder_fault(b, "a reduce of fewer than two slots, of more than there are, or with its own contribution outside of them");
@@ -235,6 +254,8 @@ void hx_reduce_slots_into(struct hx_builder *b, int member, int block, int nbloc
 
 void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position)
 {
+    if (own_alone(b, dst, n, own))
+        return;
     reduce_append(b, dst, HX_SCRATCH, first_row, n, own, own_position);
     rows_use(b, (uint32_t)first_row + (uint32_t)(n - (own != HX_NOWHERE)) * dst.nblocks);
     if (n < 2 || own_position < 0 || own_position >= n)
@@ -316,6 +337,8 @@ void hx_join_all(struct hx_builder *b)
 
 static struct hx_step *flag_append(struct hx_builder *b, enum hx_opcode op, int flag, uint32_t first, uint32_t n)
 {
+    if (b->p == 1)
+        return &b->discarded;
     struct hx_step *step = step_append(b, op);
     step->tag = (uint32_t)flag;
     step->peer = first;
@@ -339,7 +362,7 @@ void hx_publish(struct hx_builder *b, int flag)
 
 void hx_offer(struct hx_builder *b, int flag)
 {
-    b->stage->offers = 1;
+    b->stage->offers = b->p > 1;
     hx_publish(b, flag);
 }
 

@@ -215,6 +215,7 @@ struct hx_builder {
     uint32_t started, joined; /* transfers; those below this number have been joined */
     uint32_t limit;         /* of transfers under way, even; 0: none */
     uint32_t elect;         /* 1 + the ELECT whose steps are being built; 0: none */
+    struct hx_step discarded; /* where a step is written that stands in no plan */
     hx_status_t status;     /* sticky: the first error; checked once at the end */
 };
 
@@ -247,12 +248,14 @@ int hx_block_is_empty(const struct hx_builder *b, int block); /* known to hold n
 void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
 int hx_alone(struct hx_builder *b); /* in a group of one: copy in to out, all blocks; returns 1 there */
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
-/* dst = the same range of member's own in or out (src), after a flag by which it was offered. That member waits to hear that it has
- * been read, before it writes there or ends. */
-void hx_fetch(struct hx_builder *b, struct hx_ref dst, enum hx_space src, int member);
+void hx_take(struct hx_builder *b, int flag, struct hx_ref dst, int member); /* the same, once member has raised the flag */
+/* dst = the same range of member's own in or out (src), once member has offered it by the flag. It waits to hear that it has been read,
+ * before it writes there or ends. */
+void hx_fetch(struct hx_builder *b, int flag, struct hx_ref dst, enum hx_space src, int member);
 /* dst = src op own; src stands in SCRATCH. Where dst and own are both in SCRATCH, own is what stands in dst: accumulate. */
 void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
-/* dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
+/* A reduction of own alone is a copy.
+ * dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
 void hx_reduce_slots(struct hx_builder *b, struct hx_ref dst, enum hx_space own);
 /* dst = the slots of members 0 .. n-1 folded in order; own, unless it is HX_NOWHERE, stands for the slot of number own_position */
 void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum hx_space own, int own_position);
@@ -265,6 +268,7 @@ void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
 /* For long lists, before any transfer: these come in pairs, of which at most n are under way at once. Before one more is started, the
  * oldest is joined. */
 void hx_limit(struct hx_builder *b, int n);
+/* In a group of one there are no flags, and nothing is put into a slot. */
 void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
 void hx_offer(struct hx_builder *b, int flag);            /* the same, and may then fetch what stands in in and out */
 void hx_publish_read(struct hx_builder *b, int flag);     /* members wait for it only with lag: to reuse what was read */

@@ -43,7 +43,7 @@ static void test_everybody_gets_every_block_once(void **state)
 {
     (void)state;
     for (int p = 2; p <= MOST_P; p++) {
-        int q = hx_circulant_rounds(p), all[] = {1, 2, 3, q, q + 1, hx_circulant_blocks(p), 63};
+        int q = hx_tree_rounds(p, 2), all[] = {1, 2, 3, q, q + 1, hx_circulant_blocks(p), 63};
         for (int r = 0; r < p; r++)
             schedules[r] = hx_circulant_schedule_of(p, r);
         for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
