@@ -32,7 +32,9 @@ struct address_blob {
 
 static uint32_t blob_checksum(const struct address_blob *blob)
 {
-    return (uint32_t)hx_fnv(HX_FNV_START, &blob->version, sizeof(*blob) - offsetof(struct address_blob, version) + blob->rails_bytes);
+    const size_t begin = offsetof(struct address_blob, version);
+
+    return (uint32_t)hx_fnv(HX_FNV_START, &blob->version, sizeof(*blob) - begin + blob->rails_bytes);
 }
 
 static size_t rail_bytes(size_t name_bytes)

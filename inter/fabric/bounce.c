@@ -79,8 +79,8 @@ static int block_register(struct hx_rail *rail, struct hx_bounce_block *block, i
 
     memlock_text(limit, sizeof(limit));
     if (rc != 0 && is_first)
-        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s; %s", block->bytes, rail->info->fabric_attr->prov_name, fi_strerror(-rc),
-                limit);
+        hx_fail(HX_ERR_NOMEM, "registering %zu bytes with %s: %s; %s", block->bytes, rail->info->fabric_attr->prov_name,
+                fi_strerror(-rc), limit);
     return rc;
 }
 
@@ -105,7 +105,8 @@ static int pool_grow(struct hx_rail *rail, struct hx_bounce_pool *pool, int regi
         return rc;
     }
     for (size_t i = count; i-- > 0;) {
-        block->bounces[i] = (struct hx_bounce){(uint8_t *)block->base + i * pool->bounce_bytes, &block->registration, pool->free, 0};
+        block->bounces[i] = (struct hx_bounce){.base = (uint8_t *)block->base + i * pool->bounce_bytes,
+                                               .registration = &block->registration, .next = pool->free, .pool = pool};
         pool->free = &block->bounces[i];
     }
     block->next = pool->blocks;
@@ -115,13 +116,13 @@ static int pool_grow(struct hx_rail *rail, struct hx_bounce_pool *pool, int regi
     return 0;
 }
 
-int hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail)
+hx_status_t hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail)
 {
     int rc = 0;
 
     for (int i = 0; net->register_local && rc == 0 && i < HX_BOUNCE_KINDS; i++)
         rc = pool_grow(rail, &rail->bounces[i], 1);
-    return rc;
+    return rc == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
 }
 
 /* Over TCP a message that is longer than its receive breaks its connection. Messages of other communicators on that connection are
@@ -131,18 +132,18 @@ int hx_sink_is_needed(const struct hx_net *net)
     return hx_provider_is_tcp(net->info) && net->info->rx_attr->iov_limit > 1;
 }
 
-int hx_sink_prepare(struct hx_net *net)
+hx_status_t hx_sink_prepare(struct hx_net *net)
 {
     const size_t bytes = hx_chunk_bytes_most(net);
+    void *sink = NULL;
 
-    if (!hx_sink_is_needed(net))
-        return 0;
-    net->sink = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (net->sink != MAP_FAILED)
-        return 0;
-    net->sink = NULL;
-    hx_fail(HX_ERR_NOMEM, "no address space for %zu bytes that receives of %s may need", bytes, net->info->fabric_attr->prov_name);
-    return -1;
+    if (hx_sink_is_needed(net))
+        sink = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (sink == MAP_FAILED)
+        return hx_fail(HX_ERR_NOMEM, "no address space for %zu bytes that receives of %s may need", bytes,
+                       net->info->fabric_attr->prov_name);
+    net->sink = sink;
+    return HX_SUCCESS;
 }
 
 static struct hx_bounce_pool *pool_for(struct hx_rail *rail, size_t bytes)
@@ -214,19 +215,17 @@ struct hx_bounce *hx_bounce_alloc_receive(const struct hx_net *net, struct hx_ra
     return bounce;
 }
 
-void hx_bounce_end_receive(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes)
+void hx_bounce_end_receive(struct hx_bounce *bounce)
 {
-    pool_for(rail, bytes)->receives -= (size_t)bounce->receives;
+    bounce->pool->receives -= (size_t)bounce->receives;
     bounce->receives = 0;
 }
 
-void hx_bounce_release(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes)
+void hx_bounce_release(struct hx_bounce *bounce)
 {
-    struct hx_bounce_pool *pool = pool_for(rail, bytes);
-
-    hx_bounce_end_receive(rail, bounce, bytes);
-    bounce->next = pool->free;
-    pool->free = bounce;
+    hx_bounce_end_receive(bounce);
+    bounce->next = bounce->pool->free;
+    bounce->pool->free = bounce;
 }
 
 void hx_bounce_close(struct hx_net *net)

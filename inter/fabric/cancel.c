@@ -32,7 +32,7 @@ static void target_abandon(struct hx_net *net, struct hx_chunk *chunk)
 {
     hx_recv_ended(net, chunk->edge);
     if (chunk->bounce)
-        hx_bounce_end_receive(chunk->path->rail, chunk->bounce, chunk->bytes);
+        hx_bounce_end_receive(chunk->bounce);
     if (chunk->edge->process_ended)
         hx_chunk_end(net, chunk);
 }
@@ -137,6 +137,14 @@ static void queue_break(struct hx_op_queue *queue, hx_status_t why)
         message_break(op, why);
     }
     queue->head = NULL;
+}
+
+void hx_net_break_soon(struct hx_net *net, hx_status_t why)
+{
+    if (net->breaking)
+        return;
+    hx_detail_keep(net->why);
+    net->breaking = why;
 }
 
 void hx_net_break(struct hx_net *net, hx_status_t why)

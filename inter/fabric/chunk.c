@@ -35,6 +35,9 @@ struct hx_chunk *hx_chunk_alloc(struct hx_net *net)
     chunk = net->free_chunks;
     net->free_chunks = chunk->next;
     chunk->order = 0;
+    chunk->op = NULL;
+    chunk->bounce = NULL;
+    chunk->registration = NULL;
     return chunk;
 }
 
@@ -156,8 +159,6 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
     if (!chunk)
         return NULL;
     pieces->n = segments_pieces(op, offset, bytes, pieces->at, net->pieces_most);
-    chunk->bounce = NULL;
-    chunk->registration = NULL;
     if (bounces(net, path, op, pieces->n ? pieces->at[0].iov_base : NULL, bytes, &chunk->registration)) {
         chunk->bounce =
             op->direction == HX_NET_RECV ? hx_bounce_alloc_receive(net, path->rail, bytes) : hx_bounce_alloc(net, path->rail, bytes);
@@ -185,7 +186,7 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
 void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk)
 {
     if (chunk->bounce) {
-        hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
+        hx_bounce_release(chunk->bounce);
         net->count.bounced_bytes -= chunk->bytes;
     }
     hx_chunk_release(net, chunk);
@@ -214,7 +215,8 @@ ssize_t hx_chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_net_
         hx_segments_copy(op, op->posted_bytes, packed, bytes, HX_NET_SEND);
         piece.iov_base = packed;
     }
-    rc = fi_tinjectdata(path->rail->ep, piece.iov_base, bytes, data_of(net, op, op->posted_bytes), path->addr, hx_chunk_tag(op, op->posted_bytes));
+    rc = fi_tinjectdata(path->rail->ep, piece.iov_base, bytes, data_of(net, op, op->posted_bytes), path->addr,
+                        hx_chunk_tag(op, op->posted_bytes));
     if (rc == 0) {
         hx_path_posted(path, bytes, NULL);
         op->posted_bytes += bytes;
@@ -292,7 +294,7 @@ struct hx_net_op *hx_chunk_detach(struct hx_net *net, struct hx_chunk *chunk)
         hx_edge_activate(net, chunk->edge);
     }
     if (chunk->bounce)
-        hx_bounce_release(chunk->path->rail, chunk->bounce, chunk->bytes);
+        hx_bounce_release(chunk->bounce);
     chunk->op = NULL;
     chunk->bounce = NULL;
     chunk->registration = NULL;

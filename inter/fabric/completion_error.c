@@ -18,8 +18,8 @@ static int connection_is_gone(int err)
 /* What an error tells about the peer. NEVER_REACHED: it may be alive. UNREACHABLE: it was reachable before. */
 enum peer_state { REACHABLE, NEVER_REACHED, UNREACHABLE, PROCESS_ENDED };
 
-#define SILENT " (the peer is silent or unreachable: does its security group admit all traffic of this one's? Is it in another subnet or " \
-               "availability zone? Has it died?)"
+#define SILENT " (the peer is silent or unreachable: does its security group admit all traffic of this one's? Is it in another " \
+               "subnet or availability zone? Has it died?)"
 
 struct meaning {
     int code; /* of an EFA device */
@@ -85,14 +85,6 @@ static int loses_message(const struct hx_net *net, const struct fi_cq_err_entry 
     return hx_provider_is_efa(net->info) && meaning_of(net, NULL, error->err, error->prov_errno).peer == REACHABLE;
 }
 
-static void loss_break(struct hx_net *net, hx_status_t status)
-{
-    if (net->breaking)
-        return;
-    hx_detail_keep(net->why);
-    net->breaking = status;
-}
-
 /* The request is never used again: before libfabric 2.4, EFA reports each failed packet of a send with the same context. */
 static struct hx_net_op *failed_send_end(struct hx_net *net, struct hx_chunk *chunk)
 {
@@ -114,7 +106,7 @@ static void edge_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t stat
     hx_flows_fail(net, edge, status);
 }
 
-/* A message of the runtime could not be sent. In this way a device reports that the peer is gone. Over TCP liveness.c finds that out. */
+/* A message of the runtime could not be sent. So a device reports that the peer is gone. Over TCP liveness.c finds that out. */
 static void control_send_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
 {
     struct meaning meaning = meaning_of(net, chunk->edge, error->err, error->prov_errno);
@@ -154,7 +146,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
     if (ends_op || ends_writes || ends_flows || hole)
         status = failure_report(net, edge, rail, sent, error);
     if (hole)
-        loss_break(net, status);
+        hx_net_break_soon(net, status);
     if (ends_op)
         hx_message_fail(net, op, status);
     if (op)
@@ -199,7 +191,7 @@ static void inject_fail(struct hx_net *net, struct hx_rail *rail, const struct f
     hx_warn("%s reports an error that belongs to no message: %s; provider code %d, %s%s", net->info->fabric_attr->prov_name,
             fi_strerror(error->err), error->prov_errno, what ? what : "", meaning.text);
     if (loses_message(net, error))
-        loss_break(net, failure_report(net, NULL, rail, 1, error));
+        hx_net_break_soon(net, failure_report(net, NULL, rail, 1, error));
     else if (*meaning.text != '\0' && meaning.peer == UNREACHABLE)
         hx_liveness_note_loss(net, error->prov_errno, what ? what : "");
 }

@@ -17,9 +17,6 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
     chunk->kind = kind;
     chunk->edge = edge;
     chunk->path = path;
-    chunk->op = NULL;
-    chunk->bounce = NULL;
-    chunk->registration = NULL;
     return chunk;
 }
 
@@ -45,7 +42,7 @@ static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_co
     if (path->rail->sends_in_flight >= net->send_limit || !(bounce = hx_bounce_alloc(net, path->rail, bytes)))
         return -FI_EAGAIN;
     if (!(chunk = hx_control_alloc(net, HX_CHUNK_SEND_CONTROL, edge, path))) {
-        hx_bounce_release(path->rail, bounce, bytes);
+        hx_bounce_release(bounce);
         return -FI_EAGAIN;
     }
     chunk->control = kind;
@@ -56,7 +53,7 @@ static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_co
     rc = fi_tsend(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, hx_control_tag(kind),
                   &chunk->context);
     if (rc != 0) {
-        hx_bounce_release(path->rail, bounce, bytes);
+        hx_bounce_release(bounce);
         hx_chunk_release(net, chunk);
         return rc;
     }

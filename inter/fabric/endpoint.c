@@ -147,7 +147,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         choice.nrails = 0; /* net owns them now */
         limits_set(net, env);
         net->peeks_unexpected = hx_provider_is_old_tcp(net->info);
-        status = hx_sink_prepare(net) == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
+        status = hx_sink_prepare(net);
     }
     if (status == HX_SUCCESS && hx_offer_is_routed(net->info))
         status = hx_files_reserve(rank, hx_files_open() + RAIL_FILES * net->nrails);
@@ -222,11 +222,6 @@ static void net_nic(const struct hx_net *net, struct hx_nic *nic)
     hx_nic_locate(net->info, nic);
 }
 
-static size_t net_chunk_bytes(const struct hx_net *net)
-{
-    return net->chunk_bytes;
-}
-
 static unsigned net_match_bits(const struct hx_net *net)
 {
     return net->match_bits;
@@ -255,7 +250,6 @@ const struct hx_net_ops hx_net_fabric = {
     .counters = net_counters,
     .describe = net_describe,
     .nic = net_nic,
-    .chunk_bytes = net_chunk_bytes,
     .proof = hx_proof_data,
     .profile = hx_address_profile,
     .close_in_child = hx_sockets_close_in_child,

@@ -40,7 +40,7 @@ static inline uint64_t hx_fnv(uint64_t hash, const void *data, size_t bytes)
 /* sockets.c: descriptors that children must not hold */
 uint64_t hx_host_hash(const void *name, size_t bytes);    /* of a sockaddr's IP address; 0: it has none */
 uint64_t hx_address_hash(const void *name, size_t bytes); /* of its IP address and port; 0: it has none */
-int hx_address_is_own(const struct hx_net *net, uint64_t address_hash); /* of one of this rank's endpoints */
+int hx_socket_is_own(const struct hx_net *net, int fd);   /* is its own address that of one of this rank's endpoints? */
 void hx_sockets_guard(struct hx_net *net); /* if it is due: set FD_CLOEXEC */
 void hx_sockets_close_in_child(const struct hx_net *net); /* in a child made by fork. Calls only functions that are safe there */
 #define HX_GUARD_NS_MIN UINT64_C(10000000) /* a search takes a tenth of a millisecond */
@@ -57,17 +57,16 @@ void hx_strangers_prepare(const struct hx_net *net); /* set the listeners' recei
 void hx_strangers_check(struct hx_net *net);         /* if it is due: find the connections of strangers, and reset them */
 
 /* bounce.c */
-/* Allocate a first block of each kind if they need registration, so that a job with too little locked memory fails at start. 0, or
- * -1 after hx_fail. */
-int hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail);
+/* Allocate a first block of each kind if they need registration, so that a job with too little locked memory fails at start. */
+hx_status_t hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail);
 int hx_sink_is_needed(const struct hx_net *net); /* does a message that is longer than its receive break the connection? */
-int hx_sink_prepare(struct hx_net *net);         /* 0, or -1 after hx_fail */
+hx_status_t hx_sink_prepare(struct hx_net *net);
 /* NULL: memory or registration was refused. */
 struct hx_bounce *hx_bounce_alloc(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 struct hx_bounce *hx_bounce_alloc_receive(const struct hx_net *net, struct hx_rail *rail, size_t bytes);
 /* Its receive was cancelled: no longer count it as a receive. The peer may still write into it. */
-void hx_bounce_end_receive(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes);
-void hx_bounce_release(struct hx_rail *rail, struct hx_bounce *bounce, size_t bytes);
+void hx_bounce_end_receive(struct hx_bounce *bounce);
+void hx_bounce_release(struct hx_bounce *bounce);
 void hx_bounce_close(struct hx_net *net);
 int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_registration *out); /* 0, or libfabric's error */
 
@@ -138,6 +137,7 @@ void hx_queue_fail(struct hx_net *net, struct hx_op_queue *queue, hx_status_t st
 int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 /* Wait, for a bounded time, until no request uses one of n registrations. Returns 0 if some still do. */
 int hx_registrations_drain(struct hx_net *net, const struct hx_registration *first, size_t n);
+void hx_net_break_soon(struct hx_net *net, hx_status_t why); /* in hx_progress; the text is this thread's last detail */
 void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
 
 /* write.c */
@@ -158,7 +158,7 @@ void hx_unexpected_none(struct hx_net *net, struct hx_chunk *chunk);
 void hx_unexpected_complete(struct hx_net *net, struct hx_chunk *chunk, int arrived, uint32_t data);
 /* If op's next chunk has arrived already, receive it: 1; 0 if not; -FI_EAGAIN while it is arriving. */
 int hx_unexpected_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, uint64_t tag, size_t bytes);
-void hx_unexpected_drop(struct hx_edge *edge, uint64_t match, uint64_t matches, int all); /* all: also those that are still arriving */
+void hx_unexpected_drop(struct hx_edge *edge, uint64_t match, uint64_t matches, int all); /* all: also those still arriving */
 
 /* completion.c */
 int hx_progress(struct hx_net *net);
@@ -211,8 +211,8 @@ void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES
 void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control);
 /* Check the kind, length (bytes), proof and number of a control message that has arrived. sender: the only peer that may have sent
  * it; NULL: any peer. Returns the edge of its sender; NULL: the message is dropped. */
-struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender, const struct hx_packet *control,
-                               size_t bytes);
+struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender,
+                               const struct hx_packet *control, size_t bytes);
 /* The completion data of a chunk from one rank to another; never 0. */
 uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
 /* The number of a request, as its invitation carries it. */
@@ -239,7 +239,8 @@ static inline uint64_t hx_control_tag(enum hx_control_kind kind)
 
 static inline size_t hx_control_bytes(enum hx_control_kind kind) /* as it is sent */
 {
-    static const size_t bytes[HX_CONTROLS] = {sizeof(struct hx_credit), sizeof(struct hx_invitation), sizeof(struct hx_control_message)};
+    static const size_t bytes[HX_CONTROLS] = {sizeof(struct hx_credit), sizeof(struct hx_invitation),
+                                              sizeof(struct hx_control_message)};
 
     return offsetof(struct hx_packet, credit) + bytes[kind];
 }

@@ -184,8 +184,7 @@ static void lost_end(struct hx_net *net, uint64_t now)
             "rank %d of the job lost a short message, because the peer could not be reached for a while (%s): the endpoint is "
             "closed",
             net->rank, net->lost_why);
-    hx_detail_keep(net->why);
-    net->breaking = HX_ERR_TRANSPORT;
+    hx_net_break_soon(net, HX_ERR_TRANSPORT);
 }
 
 int hx_liveness_check(struct hx_net *net, int peer, const struct hx_control_message *message)

@@ -26,14 +26,11 @@ void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op)
 {
     struct hx_net_op *before = NULL;
 
-    for (struct hx_net_op *i = queue->head; i; before = i, i = i->next) {
-        if (i != op)
+    for (struct hx_net_op **link = &queue->head; *link; before = *link, link = &before->next) {
+        if (*link != op)
             continue;
-        if (!before)
-            queue->head = i->next;
-        else
-            before->next = i->next;
-        if (queue->tail == i)
+        *link = op->next;
+        if (queue->tail == op)
             queue->tail = before;
         return;
     }

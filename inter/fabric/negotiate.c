@@ -39,24 +39,28 @@ static struct fi_info *hints_make(uint64_t reach)
     return hints;
 }
 
-/* provider: NULL for all. reach: FI_REMOTE_COMM, which without FI_LOCAL_COMM disables EFA's shared memory; or 0, which libfabric
- * needs for loopback. Returns the list, or NULL. */
-static struct fi_info *offers_get(const char *provider, uint64_t reach)
+struct fi_info *hx_offers_find(struct fi_info *hints)
 {
-    struct fi_info *hints = hints_make(reach), *list = NULL;
-    int rc;
+    struct fi_info *list = NULL;
+    int rc = fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list);
 
-    if (!hints)
-        return NULL;
-    if (provider)
-        hints->fabric_attr->prov_name = strdup(provider);
-    rc = fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list);
-    if (rc == -FI_ENOSYS)
+    if (rc == -FI_ENOSYS) /* libfabric is older */
         rc = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list);
     if (rc != 0)
         hx_debug("fi_getinfo: %s", fi_strerror(-rc));
     fi_freeinfo(hints);
     return rc == 0 ? list : NULL;
+}
+
+/* provider: NULL for all. reach: FI_REMOTE_COMM, which without FI_LOCAL_COMM disables EFA's shared memory; or 0, which libfabric
+ * needs for loopback. Returns the list, or NULL. */
+static struct fi_info *offers_get(const char *provider, uint64_t reach)
+{
+    struct fi_info *hints = hints_make(reach);
+
+    if (hints && provider)
+        hints->fabric_attr->prov_name = strdup(provider);
+    return hints ? hx_offers_find(hints) : NULL;
 }
 
 /* ---- grading one offer */
@@ -75,16 +79,17 @@ static int link_is_down(const struct fi_info *info, const struct ifaddrs *interf
     return hx_link_is_down(interfaces, info->domain_attr->name, strlen(info->domain_attr->name));
 }
 
-static enum hx_offer_kind address_kind(const struct sockaddr *addr)
+static enum hx_offer_kind address_kind(const struct fi_info *info)
 {
-    if (addr && addr->sa_family == AF_INET) {
-        uint32_t ip = ntohl(((const struct sockaddr_in *)addr)->sin_addr.s_addr);
-        return ip >> 24 == 127 ? HX_KIND_LOOPBACK : ip >> 16 == 0xa9fe ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
-    }
-    if (addr && addr->sa_family == AF_INET6) {
-        const struct in6_addr *ip = &((const struct sockaddr_in6 *)addr)->sin6_addr;
-        return IN6_IS_ADDR_LOOPBACK(ip) ? HX_KIND_LOOPBACK : IN6_IS_ADDR_LINKLOCAL(ip) ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
-    }
+    const struct hx_ip ip = hx_ip_of(info->src_addr, info->src_addrlen);
+    const uint8_t *byte = ip.bytes;
+
+    if (ip.length == sizeof(struct in_addr))
+        return byte[0] == 127 ? HX_KIND_LOOPBACK : byte[0] == 169 && byte[1] == 254 ? HX_KIND_LINK_LOCAL : HX_KIND_REAL;
+    if (ip.length == sizeof(struct in6_addr))
+        return IN6_IS_ADDR_LOOPBACK(ip.bytes)    ? HX_KIND_LOOPBACK
+               : IN6_IS_ADDR_LINKLOCAL(ip.bytes) ? HX_KIND_LINK_LOCAL
+                                                 : HX_KIND_REAL;
     return HX_KIND_REAL;
 }
 
@@ -108,7 +113,7 @@ enum hx_offer_kind hx_offer_kind(const struct fi_info *info, const struct ifaddr
 {
     static const char *const bridges[] = {"docker", "br-", "virbr", "cni", "podman", "lxc"};
     const char *name = info->domain_attr->name;
-    enum hx_offer_kind kind = hx_offer_is_routed(info) ? address_kind(info->src_addr) : HX_KIND_REAL;
+    enum hx_offer_kind kind = hx_offer_is_routed(info) ? address_kind(info) : HX_KIND_REAL;
 
     if (link_is_down(info, interfaces))
         return HX_KIND_DOWN;
@@ -180,24 +185,19 @@ static struct choice choose(const struct fi_info *list, const char *provider, co
 
 void hx_names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity)
 {
-    size_t used = 0;
+    char names[1024] = " ", wanted[128];
+    size_t used = 1;
 
-    text[0] = '\0';
     for (const struct fi_info *i = list; i; i = i->next) {
-        const char *provider = i->fabric_attr->prov_name, *name = interface_of ? i->domain_attr->name : provider;
-        const char *seen = text;
-        size_t length = strlen(name);
-
+        const char *provider = i->fabric_attr->prov_name;
         if (interface_of && interface_of[0] != '\0' && strcmp(interface_of, provider) != 0)
             continue;
-        while ((seen = strstr(seen, name)) &&
-               !((seen == text || seen[-1] == ' ') && (seen[length] == ' ' || seen[length] == '\0')))
-            seen += length;
-        if (!seen && used + length + 2 < capacity)
-            used += (size_t)snprintf(text + used, capacity - used, "%s%s", used ? " " : "", name);
+        snprintf(wanted, sizeof(wanted), " %s ", interface_of ? i->domain_attr->name : provider);
+        if (!strstr(names, wanted) && used + strlen(wanted) < sizeof(names) && used + strlen(wanted) < capacity)
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s", wanted + 1);
     }
-    if (used == 0)
-        snprintf(text, capacity, "none");
+    names[used - 1] = '\0';
+    snprintf(text, capacity, "%s", used > 1 ? names + 1 : "none");
 }
 
 static const char *other_name_of_tcp(const char *provider)

@@ -44,6 +44,7 @@ struct hx_bounce {
     void *base;
     const struct hx_registration *registration;
     struct hx_bounce *next;
+    struct hx_bounce_pool *pool;
     int receives; /* 1: counted in receives of its pool */
 };
 

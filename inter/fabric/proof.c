@@ -52,7 +52,8 @@ static uint64_t mac_of(const struct hx_net *net, enum hx_control_kind kind, cons
 
 void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control)
 {
-    control->proof = (struct hx_proof){.number = (uint64_t)kind << COUNT_BITS | (edge->control_sent[kind] + 1), .from = net->rank, .to = edge->peer};
+    control->proof = (struct hx_proof){.number = (uint64_t)kind << COUNT_BITS | (edge->control_sent[kind] + 1), .from = net->rank,
+                                       .to = edge->peer};
     control->proof.mac = mac_of(net, kind, control);
 }
 
@@ -85,8 +86,8 @@ void hx_forgery_note(struct hx_net *net, const char *what, int claimed)
                 net->info->fabric_attr->prov_name, what, rank);
 }
 
-struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender, const struct hx_packet *control,
-                               size_t bytes)
+struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender,
+                               const struct hx_packet *control, size_t bytes)
 {
     static const char *const names[HX_CONTROLS] = {"a credit", "an invitation", "a control message"};
     const struct hx_proof *proof = &control->proof;

@@ -62,6 +62,7 @@ int hx_offer_is_routed(const struct fi_info *info); /* over IP, by the kernel */
 int hx_offer_is_ipv6(const struct fi_info *info);
 /* "a b c": each different name once. interface_of: NULL lists providers; else the interfaces of that provider, "": of all. */
 void hx_names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity);
+struct fi_info *hx_offers_find(struct fi_info *hints); /* a list, or NULL. Frees the hints */
 /* Visit all offers in libfabric's order. state: "usable", or why the offer is not. */
 typedef void hx_offer_visit_t(const struct fi_info *info, const char *state, void *arg);
 void hx_offers_visit(hx_offer_visit_t *visit, void *arg);

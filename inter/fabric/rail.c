@@ -113,7 +113,7 @@ hx_status_t hx_rail_open(const struct hx_net *net, struct hx_rail *rail)
         return failed(rail, "fi_ep_bind of the addresses", rc);
     if ((rc = fi_enable(rail->ep)) != 0)
         return failed(rail, "fi_enable", rc);
-    return hx_bounce_prepare(net, rail) == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
+    return hx_bounce_prepare(net, rail);
 }
 
 int hx_rail_may_sleep(const struct hx_rail *rail)
@@ -131,7 +131,7 @@ static void fid_close(const struct hx_rail *rail, const char *what, struct fid *
         hx_debug("closing the %s of %s: %s", what, rail->info->fabric_attr->prov_name, fi_strerror(-rc));
 }
 
-void hx_rail_close(struct hx_rail *rail) /* but the endpoint */
+void hx_rail_close(struct hx_rail *rail)
 {
     fid_close(rail, "address table", rail->av ? &rail->av->fid : NULL);
     fid_close(rail, "completion queue", rail->cq ? &rail->cq->fid : NULL);

@@ -46,12 +46,8 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_mem
     region = calloc(1, sizeof(*region) + (size_t)net->nrails * nblocks * sizeof(region->registrations[0]));
     if (!region)
         return; /* its messages use bounce buffers */
-    region->base = base;
-    region->bytes = bytes;
-    region->block_bytes = block_bytes;
-    region->kind = kind;
-    region->nblocks = nblocks;
-    region->next = net->regions;
+    *region = (struct hx_region){.next = net->regions, .base = base, .bytes = bytes, .block_bytes = block_bytes,
+                                 .nblocks = nblocks, .kind = kind};
     net->regions = region;
 }
 

@@ -5,9 +5,9 @@
  * FD_CLOEXEC. There are two kinds of children:
  *
  *   made by fork        The child closes the descriptors: hx_sockets_close_in_child, from pthread_atfork.
- *   executes a program  FD_CLOEXEC closes them, because vfork, posix_spawn and system run no handlers. hx_sockets_guard sets the flag:
- *                       on listeners once they are open, on connections when a first message has passed. It runs a few more times
- *                       in the next second, because both sides may connect.
+ *   executes a program  FD_CLOEXEC closes them, because vfork, posix_spawn and system run no handlers. hx_sockets_guard sets the
+ *                       flag: on listeners once they are open, on connections when a first message has passed. It runs a few
+ *                       more times in the next second, because both sides may connect.
  *
  * Both look at all descriptors of the process and know theirs by the address: of this rank, or of a peer.
  *
@@ -48,13 +48,20 @@ uint64_t hx_address_hash(const void *name, size_t bytes)
     return host != 0 ? hx_fnv(host, &port, sizeof(port)) : 0;
 }
 
-int hx_address_is_own(const struct hx_net *net, uint64_t address_hash)
+static int is_own(const struct hx_net *net, uint64_t address_hash)
 {
     int found = 0;
 
     for (int i = 0; i < net->nrails && address_hash != 0; i++)
         found |= net->rails[i].address_hash == address_hash;
     return found;
+}
+
+int hx_socket_is_own(const struct hx_net *net, int fd)
+{
+    struct sockaddr_storage local, peer;
+
+    return hx_socket_names(fd, &local, &peer) && is_own(net, hx_address_hash(&local, sizeof(local)));
 }
 
 static int is_of_peer(const struct hx_net *net, uint64_t address_hash)
@@ -72,7 +79,7 @@ static int is_ours(const void *ctx, int fd)
     const struct hx_net *net = ctx;
 
     return hx_socket_names(fd, &local, &peer) &&
-           (hx_address_is_own(net, hx_address_hash(&local, sizeof(local))) || is_of_peer(net, hx_address_hash(&peer, sizeof(peer))));
+           (is_own(net, hx_address_hash(&local, sizeof(local))) || is_of_peer(net, hx_address_hash(&peer, sizeof(peer))));
 }
 
 static int is_device(const void *ctx, int fd)
@@ -86,9 +93,8 @@ static int is_device(const void *ctx, int fd)
 
 static int uses_devices(const struct hx_net *net)
 {
-    const char *provider = net->info->fabric_attr->prov_name;
-
-    return strcmp(provider, "efa") == 0 || strncmp(provider, "verbs", 5) == 0 || hx_fabric_test.device != 0;
+    return hx_provider_is_efa(net->info) || strncmp(net->info->fabric_attr->prov_name, "verbs", 5) == 0 ||
+           hx_fabric_test.device != 0;
 }
 
 void hx_sockets_guard(struct hx_net *net)

@@ -42,23 +42,19 @@ struct look {
 /* Is it a connection that our listener has accepted, and to which nothing was ever sent? */
 static int is_unanswered(const struct hx_net *net, int fd, struct tcp_info *info)
 {
-    struct sockaddr_storage local, peer;
     socklen_t bytes = sizeof(*info);
 
-    return hx_socket_names(fd, &local, &peer) && hx_address_is_own(net, hx_address_hash(&local, sizeof(local))) &&
-           getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &bytes) == 0 &&
+    return hx_socket_is_own(net, fd) && getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &bytes) == 0 &&
            bytes >= offsetof(struct tcp_info, tcpi_data_segs_out) + sizeof(info->tcpi_data_segs_out) && /* older kernels lack it */
            info->tcpi_state != LISTENS && info->tcpi_data_segs_out == 0;
 }
 
 static int is_listener(const void *ctx, int fd)
 {
-    struct sockaddr_storage local, peer;
     socklen_t bytes = sizeof(int);
     int listens = 0;
 
-    return hx_socket_names(fd, &local, &peer) && hx_address_is_own(ctx, hx_address_hash(&local, sizeof(local))) &&
-           getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens;
+    return hx_socket_is_own(ctx, fd) && getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) == 0 && listens;
 }
 
 void hx_strangers_prepare(const struct hx_net *net)
@@ -85,23 +81,18 @@ static int is_stranger(const void *ctx, int fd)
     return info.tcpi_state != CLOSED && (info.tcpi_state != ESTABLISHED || info.tcpi_last_data_recv > look->silent_ms);
 }
 
-static void strangers_reset(struct hx_net *net)
-{
-    const struct look look = {net, net->strangers > hx_strangers_most(net->nranks) ? CROWD_MS : SILENT_MS, &net->strangers,
-                             &net->ended};
-
-    if (net->peeks_unexpected && net->ended > 0) /* native tcp before libfabric 1.20 has read their end by now */
-        hx_files_visit(is_forgotten, net, hx_file_close);
-    net->strangers = net->ended = 0;
-    hx_files_visit(is_stranger, &look, hx_socket_reset);
-}
-
 void hx_strangers_check(struct hx_net *net)
 {
     const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
+    struct look look = {net, SILENT_MS, &net->strangers, &net->ended};
 
     if (net->rails[0].address_hash == 0 || now - net->looked_at < (net->strangers > 0 ? LOOK_AGAIN_NS : LOOK_NS))
         return;
     net->looked_at = now;
-    strangers_reset(net);
+    if (net->peeks_unexpected && net->ended > 0) /* native tcp before libfabric 1.20 has read their end by now */
+        hx_files_visit(is_forgotten, net, hx_file_close);
+    if (net->strangers > hx_strangers_most(net->nranks))
+        look.silent_ms = CROWD_MS;
+    net->strangers = net->ended = 0;
+    hx_files_visit(is_stranger, &look, hx_socket_reset);
 }

@@ -29,7 +29,7 @@ struct hx_invite {
 
 int hx_writes_negotiate(struct hx_rail *rail)
 {
-    struct fi_info *hints, *list = NULL, *found = NULL;
+    struct fi_info *hints, *list, *found = NULL;
 
     if (!hx_provider_is_efa(rail->info) && hx_fabric_test.write_bytes == 0)
         return 0;
@@ -38,13 +38,10 @@ int hx_writes_negotiate(struct hx_rail *rail)
         return 0;
     hints->caps |= FI_RMA;
     hints->tx_attr->caps = hints->rx_attr->caps = 0; /* any */
-    if (fi_getinfo(FI_VERSION(1, 18), NULL, NULL, 0, hints, &list) == 0 ||
-        fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &list) == 0) {
-        if (list->domain_attr->cq_data_size >= sizeof(uint32_t))
-            found = fi_dupinfo(list);
-        fi_freeinfo(list);
-    }
-    fi_freeinfo(hints);
+    list = hx_offers_find(hints);
+    if (list && list->domain_attr->cq_data_size >= sizeof(uint32_t))
+        found = fi_dupinfo(list);
+    fi_freeinfo(list);
     if (!found)
         return 0;
     fi_freeinfo(rail->info);
@@ -75,8 +72,8 @@ ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx
     const struct hx_net_op *op = chunk->op;
     struct hx_packet control = {
         .invitation = {.match = op->match, .total_bytes = op->total_bytes, .chunk = chunk->offset / op->chunk_bytes,
-                       .address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base), .key = fi_mr_key(to->mr),
-                       .number = hx_number_encrypt(net, chunk->number), .signature = op->signature}};
+                       .address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base),
+                       .key = fi_mr_key(to->mr), .number = hx_number_encrypt(net, chunk->number), .signature = op->signature}};
 
     return hx_control_send(net, edge, HX_CONTROL_INVITE, &control);
 }
@@ -143,10 +140,8 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct h
     struct hx_invite **end = &edge->invites, *kept = malloc(sizeof(*kept));
 
     if (!kept) {
-        hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", edge->peer);
-        hx_detail_keep(net->why);
-        net->breaking = HX_ERR_NOMEM; /* else the peer waits for ever */
-        return;
+        hx_net_break_soon(net, hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", edge->peer));
+        return; /* without a break the peer would wait for ever */
     }
     *kept = (struct hx_invite){NULL, *invite};
     while (*end)

@@ -220,9 +220,6 @@ struct hx_net_ops {
     /* The proof that a chunk of a message with this match id carries from one rank to the other, for this signature. */
     uint32_t (*proof)(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
 
-    /* Largest message chunk, for the planner. */
-    size_t (*chunk_bytes)(const struct hx_net *net);
-
     /* Called in a child made by fork, which has inherited this process's descriptors: close those that would hide the death of this process
      * from its peers. Calls only functions that are safe there. */
     void (*close_in_child)(const struct hx_net *net);

@@ -13,7 +13,7 @@
 
 static void case_lengths(struct world *w)
 {
-    size_t chunk = ops->chunk_bytes(w->net), inject = w->net->inject_bytes;
+    size_t chunk = w->net->chunk_bytes, inject = w->net->inject_bytes;
     size_t lengths[] = {1,    8,         inject - 1, inject,    inject + 1, 8191,       8192,
                         8193, chunk - 1, chunk,      chunk + 1, 3 * chunk,  10 * MB + 5};
 
@@ -37,7 +37,7 @@ static void case_lengths(struct world *w)
 /* Other segments on each side, some empty, cutting through chunks; both ends must still cut alike. */
 static void case_segments(struct world *w)
 {
-    size_t chunk = ops->chunk_bytes(w->net), bytes = 2 * chunk + 77777;
+    size_t chunk = w->net->chunk_bytes, bytes = 2 * chunk + 77777;
     uint8_t *out = fill(bytes, 3), *in = calloc(1, bytes);
     struct hx_segment to[] = {{out, 0}, {out, 13}, {out + 13, chunk}, {out, 0}, {out + 13 + chunk, bytes - chunk - 13}};
     struct hx_segment from[] = {{in, chunk - 5}, {in + chunk - 5, 10}, {in + chunk + 5, bytes - chunk - 5}, {in, 0}};
@@ -71,7 +71,7 @@ static size_t mixed_bytes(const struct world *w, int i)
 {
     static const size_t small[] = {1, 40, 128, 500, 4096, 8192, 9000, 65536};
 
-    return i % 16 == 15 ? ops->chunk_bytes(w->net) * 2 + 3 : small[i % 8];
+    return i % 16 == 15 ? w->net->chunk_bytes * 2 + 3 : small[i % 8];
 }
 
 /* Receives are posted in the opposite order of the sends; sent both ways at once, far more chunks than an edge is
@@ -125,7 +125,7 @@ static void case_both_ways(struct world *w)
     check(holds(in, bytes, (uint64_t)!w->me));
     ops->counters(w->net, &c);
     check(c.messages_sent == 1 && c.messages_received == 1 && c.bytes_sent == bytes && c.bytes_received == bytes);
-    chunks = (bytes + ops->chunk_bytes(w->net) - 1) / ops->chunk_bytes(w->net);
+    chunks = (bytes + w->net->chunk_bytes - 1) / w->net->chunk_bytes;
     paths = (size_t)w->net->edges[!w->me]->npaths; /* as many chunks on each */
     check(c.chunks_sent == (chunks + paths - 1) / paths * paths);
     check(w->net->write_bytes > 0 ? c.chunks_written == c.chunks_sent : c.chunks_written == 0 && c.credits_sent > 0);
@@ -139,7 +139,7 @@ static void case_both_ways(struct world *w)
  * registered. Once it is removed, and mapped anew in the same place, they are. */
 static void case_region(struct world *w)
 {
-    size_t bytes = 7 * MB, chunk = ops->chunk_bytes(w->net), lengths[] = {8193, chunk + 1, 3 * MB + 7, 100000}, at = 0;
+    size_t bytes = 7 * MB, chunk = w->net->chunk_bytes, lengths[] = {8193, chunk + 1, 3 * MB + 7, 100000}, at = 0;
     uint8_t *memory[2];
     struct hx_net_counters c;
 
@@ -562,7 +562,7 @@ static void case_mismatch(struct world *w)
         snprintf(expected, sizeof(expected), " %zu ", from.bytes);
         check(strstr(hx_last_detail(), sent) != NULL && strstr(hx_last_detail(), "rank 0 of the job"));
         check(strcmp(w->why, hx_last_detail()) == 0);
-        cut = from.bytes > ops->chunk_bytes(w->net) || (w->net->nrails > 1 && from.bytes >= 2 * HX_STRIPE_BYTES);
+        cut = from.bytes > w->net->chunk_bytes || (w->net->nrails > 1 && from.bytes >= 2 * HX_STRIPE_BYTES);
         check(cut || strstr(hx_last_detail(), expected)); /* else it tells of a chunk */
     }
 }
@@ -674,7 +674,7 @@ static int is_connected(const void *ctx, int fd)
 /* The connection breaks, and the peer lives: it is not called dead. */
 static void case_connection_breaks(struct world *w)
 {
-    const size_t bytes = 16 * ops->chunk_bytes(w->net);
+    const size_t bytes = 16 * w->net->chunk_bytes;
     struct hx_segment part = {fill(bytes, 1), bytes}, one = {part.base, 1};
     struct hx_net_op op;
 

@@ -214,7 +214,7 @@ static void case_doubt(struct world *w)
 /* A stranger's credits let nothing through; genuine ones let the message go on. */
 static void case_credits(struct world *w)
 {
-    size_t bytes = 64 * ops->chunk_bytes(w->net);
+    size_t bytes = 64 * w->net->chunk_bytes;
     uint8_t *buffer = w->me ? calloc(1, bytes) : fill(bytes, 9);
     struct hx_segment part = {buffer, bytes};
     struct hx_net_op op;
