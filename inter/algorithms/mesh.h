@@ -16,8 +16,8 @@ static inline int hx_mesh_row(const struct hx_builder *b, int q)
     return q < b->me ? q : q - 1;
 }
 
-/* Everybody sends each member q block q of in, or block 0 if all get the same. The receiver folds what comes in rank order into out.
- * Ends with everything joined. */
+/* Everybody sends each member q block q of in, or block 0 if all get the same. The receiver folds what comes in rank order
+ * into out. Ends with everything joined. */
 static inline void hx_mesh_reduce(struct hx_builder *b, int round, int all_the_same)
 {
     int own = all_the_same ? 0 : b->me;

@@ -249,8 +249,8 @@ void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
 int hx_alone(struct hx_builder *b); /* in a group of one: copy in to out, all blocks; returns 1 there */
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
 void hx_take(struct hx_builder *b, int flag, struct hx_ref dst, int member); /* the same, once member has raised the flag */
-/* dst = the same range of member's own in or out (src), once member has offered it by the flag. It waits to hear that it has been read,
- * before it writes there or ends. */
+/* dst = the same range of member's own in or out (src), once member has offered it by the flag. It waits to hear that it has been
+ * read, before it writes there or ends. */
 void hx_fetch(struct hx_builder *b, int flag, struct hx_ref dst, enum hx_space src, int member);
 /* dst = src op own; src stands in SCRATCH. Where dst and own are both in SCRATCH, own is what stands in dst: accumulate. */
 void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
