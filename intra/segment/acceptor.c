@@ -25,25 +25,16 @@ struct hx_acceptor {
     } connections[];            /* [most]; the oldest first */
 };
 
-static int has_sent(int s)
-{
-    struct pollfd event = {.fd = s, .events = POLLIN};
-
-    return poll(&event, 1, 0) > 0;
-}
-
-static void connection_close(struct hx_acceptor *acceptor, int i)
-{
-    close(acceptor->connections[i].socket);
-    memmove(acceptor->connections + i, acceptor->connections + i + 1, (size_t)(--acceptor->n - i) * sizeof(*acceptor->connections));
-}
-
 /* Is there room for one more connection, if need be after a silent one is closed? */
 static int make_room(struct hx_acceptor *acceptor)
 {
-    for (int i = 0; i < acceptor->n && acceptor->n == acceptor->most; i++)
-        if (hx_deadline_passed(acceptor->connections[i].silent_until) && !has_sent(acceptor->connections[i].socket))
-            connection_close(acceptor, i);
+    for (int i = 0; i < acceptor->n && acceptor->n == acceptor->most; i++) {
+        struct connection *c = &acceptor->connections[i];
+        if (!hx_deadline_passed(c->silent_until) || poll(&(struct pollfd){.fd = c->socket, .events = POLLIN}, 1, 0) > 0)
+            continue;
+        close(c->socket);
+        memmove(c, c + 1, (size_t)(--acceptor->n - i) * sizeof(*c));
+    }
     return acceptor->n < acceptor->most;
 }
 
@@ -70,11 +61,6 @@ struct hx_acceptor *hx_acceptor_open(int listener, int size)
     *acceptor = (struct hx_acceptor){.listener = listener, .most = most};
     hx_boot_on_wait(listener, connection_accept, acceptor);
     return acceptor;
-}
-
-void hx_acceptor_stop(void)
-{
-    hx_boot_on_wait(-1, NULL, NULL);
 }
 
 int hx_acceptor_next(struct hx_acceptor *acceptor, int listener)

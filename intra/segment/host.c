@@ -17,39 +17,34 @@
 #define NO_WAIT (-1.0) /* the message was sent before the fence, so it has arrived */
 
 struct guest {
-    int rank, socket, wake_fd, pid;
-    uint64_t pid_space;
+    struct hx_hello hello;
+    int socket, wake_fd; /* wake_fd -1: this process may open no more files */
     int challenged; /* our number was sent to it, and its proof must cover that number */
     struct hx_meeting meeting;
 };
 
 static int by_rank(const void *a, const void *b)
 {
-    return ((const struct guest *)a)->rank - ((const struct guest *)b)->rank;
+    return ((const struct guest *)a)->hello.rank - ((const struct guest *)b)->hello.rank;
 }
 
-/* Read the hello of a new connection. Nonzero if it is from a rank of this job. guest->wake_fd -1: this process may open no more
- * files. */
+/* Read the hello of a new connection. Nonzero if it is from a rank of this job. */
 static int hello_receive(int s, const unsigned char *secret, struct guest *guest)
 {
-    struct hx_hello hello;
-    int nfds = 1, wake_fd = -1;
-    ssize_t got = hx_socket_same_user(s) ? hx_socket_receive(s, &hello, sizeof(hello), &wake_fd, &nfds, NO_WAIT) : -1;
-    int is_full = got == sizeof(hello) && nfds != 1 && errno == EMFILE;
+    struct hx_hello *hello = &guest->hello;
+    int nfds = 1;
+    ssize_t got;
 
-    if (nfds != 1 || got < 0) /* nothing is received from another user */
-        wake_fd = -1;
-    *guest = (struct guest){.socket = s, .wake_fd = wake_fd};
-    if (got == sizeof(hello) && (nfds == 1 || is_full) && hello.magic == HX_HELLO_MAGIC) {
-        guest->rank = guest->meeting.rank = hello.rank;
-        guest->pid = hello.pid;
-        guest->pid_space = hello.pid_space;
-        memcpy(guest->meeting.guest_nonce, hello.nonce, HX_NONCE_BYTES);
-        if (hx_meeting_is_proved(secret, "hello", &guest->meeting, hello.proof))
+    *guest = (struct guest){.socket = s, .wake_fd = -1};
+    got = hx_socket_same_user(s) ? hx_socket_receive(s, hello, sizeof(*hello), &guest->wake_fd, &nfds, NO_WAIT) : -1;
+    if (got == sizeof(*hello) && (nfds == 1 || errno == EMFILE) && hello->magic == HX_HELLO_MAGIC) {
+        guest->meeting.rank = hello->rank;
+        memcpy(guest->meeting.guest_nonce, hello->nonce, HX_NONCE_BYTES);
+        if (hx_meeting_is_proved(secret, "hello", &guest->meeting, hello->proof))
             return 1;
     }
-    if (wake_fd >= 0)
-        close(wake_fd);
+    if (guest->wake_fd >= 0)
+        close(guest->wake_fd);
     return 0;
 }
 
@@ -58,11 +53,9 @@ static hx_status_t challenge_send(struct guest *guest)
     struct hx_challenge challenge = {.magic = HX_HELLO_MAGIC};
     hx_status_t status = hx_nonce_draw(challenge.nonce);
 
-    if (status != HX_SUCCESS)
-        return status;
     memcpy(guest->meeting.host_nonce, challenge.nonce, HX_NONCE_BYTES);
-    guest->challenged = hx_socket_send(guest->socket, &challenge, sizeof(challenge), NULL, 0) == 0;
-    return HX_SUCCESS;
+    guest->challenged = status == HX_SUCCESS && hx_socket_send(guest->socket, &challenge, sizeof(challenge), NULL, 0) == 0;
+    return status;
 }
 
 /* Accept every guest that has connected before the fence; refuse strangers. guests[0] is the host itself, *count their number.
@@ -123,9 +116,8 @@ static hx_status_t segment_create(struct hx_shared *shared)
 static int guest_proves(const struct guest *guest, const unsigned char *secret, double timeout)
 {
     unsigned char proof[HX_GUEST_PROOF_BYTES];
-    int nfds = 0;
 
-    return guest->challenged && hx_socket_receive(guest->socket, proof, sizeof(proof), NULL, &nfds, timeout) == sizeof(proof) &&
+    return guest->challenged && hx_socket_receive(guest->socket, proof, sizeof(proof), NULL, NULL, timeout) == sizeof(proof) &&
            hx_meeting_is_proved(secret, "guest", &guest->meeting, proof);
 }
 
@@ -153,7 +145,7 @@ static void guests_welcome(const struct guest *guests, struct hx_welcome *welcom
     for (welcome->me = 0; welcome->me < shared->n; welcome->me++) {
         const struct guest *guest = &guests[welcome->me];
         struct hx_failure answer = {0};
-        int nfds = 0, sent = -1, proves;
+        int sent = -1, proves;
         if (guest->socket < 0)
             continue;
         proves = guest_proves(guest, secret, timeout); /* without a segment too: else the guest sees a reset */
@@ -162,8 +154,8 @@ static void guests_welcome(const struct guest *guests, struct hx_welcome *welcom
             sent = welcome_send(guest, welcome, shared->memory, shared->wake_fds);
         if (welcome->failure.status != HX_SUCCESS) /* a guest without a segment sends no answer */
             continue;
-        if (sent < 0 || hx_socket_receive(guest->socket, &answer, sizeof(answer), NULL, &nfds, timeout) != sizeof(answer)) {
-            answer = (struct hx_failure){.status = HX_ERR_BOOTSTRAP, .rank = guest->rank};
+        if (sent < 0 || hx_socket_receive(guest->socket, &answer, sizeof(answer), NULL, NULL, timeout) != sizeof(answer)) {
+            answer = (struct hx_failure){.status = HX_ERR_BOOTSTRAP, .rank = guest->hello.rank};
             snprintf(answer.text, sizeof(answer.text), "it went away while the node's segment was shared: %s",
                      sent < 0 ? strerror(errno) : "no answer");
         }
@@ -198,47 +190,41 @@ hx_status_t hx_node_host(struct hx_acceptor *acceptor, int listener, int wake_fd
                          struct hx_shared *shared)
 {
     struct guest *guests = calloc((size_t)size, sizeof(*guests));
-    struct hx_welcome none = {.magic = HX_HELLO_MAGIC};
-    int n = guests ? 1 : 0, spare = fcntl(listener, F_DUPFD_CLOEXEC, 0); /* keeps a descriptor free to refuse guests */
+    struct hx_welcome *welcome = calloc(1, sizeof(*welcome) + (size_t)size * sizeof(int32_t)), none = {.magic = HX_HELLO_MAGIC};
+    int n = 1, spare = fcntl(listener, F_DUPFD_CLOEXEC, 0); /* keeps a descriptor free to refuse guests */
     hx_status_t status = HX_SUCCESS;
 
-    if (guests) {
-        guests[0] = (struct guest){.rank = rank, .socket = -1, .wake_fd = wake_fd, .pid = getpid(), .pid_space = hx_pid_space()};
-        status = guests_accept(acceptor, listener, secret, size, guests, &n);
-    }
-    hx_shared_dimension(shared, n ? n : 1, size, job->llc_bytes);
-    struct hx_welcome *welcome = calloc(1, sizeof(*welcome) + (size_t)n * sizeof(int32_t));
-    shared->ranks = malloc((size_t)shared->n * sizeof(int));
-    shared->wake_fds = guests ? malloc((size_t)n * sizeof(int)) : NULL;
-    for (int i = 0; i < n && shared->wake_fds; i++)
-        shared->wake_fds[i] = guests[i].wake_fd;
-    if (!welcome || !shared->ranks || !shared->wake_fds) {
+    shared->ranks = malloc((size_t)size * sizeof(int));
+    shared->wake_fds = malloc((size_t)size * sizeof(int));
+    if (!guests || !welcome || !shared->ranks || !shared->wake_fds) {
         status = hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
-        hx_failure_keep(&none.failure, rank, status);
-        if (guests)
-            guests_welcome(guests, &none, secret, timeout, shared);
         goto out;
     }
+    guests[0] = (struct guest){
+        .hello = {.rank = rank, .pid = getpid(), .pid_space = hx_pid_space()}, .socket = -1, .wake_fd = wake_fd};
+    status = guests_accept(acceptor, listener, secret, size, guests, &n);
+    hx_shared_dimension(shared, n, size, job->llc_bytes);
+    *welcome = (struct hx_welcome){.magic = HX_HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     for (int i = 0; i < n; i++) {
-        welcome->ranks[i] = shared->ranks[i] = guests[i].rank;
-        if (guests[i].rank == rank)
+        shared->wake_fds[i] = guests[i].wake_fd;
+        welcome->ranks[i] = shared->ranks[i] = guests[i].hello.rank;
+        if (guests[i].hello.rank == rank)
             shared->me = i;
     }
     if (status == HX_SUCCESS)
         status = segment_create(shared);
     for (int i = 0; i < n && status == HX_SUCCESS; i++) {
-        shared->doorbells[i].pid = guests[i].pid;
-        shared->doorbells[i].pid_space = guests[i].pid_space;
+        shared->doorbells[i].pid = guests[i].hello.pid;
+        shared->doorbells[i].pid_space = guests[i].hello.pid_space;
     }
     if (status == HX_SUCCESS) /* from now on every rank with the segment can notice this rank's death */
         has(shared);
-    *welcome = (struct hx_welcome){.magic = HX_HELLO_MAGIC, .n = n, .bytes = shared->bytes};
     hx_failure_keep(&welcome->failure, rank, status);
     guests_welcome(guests, welcome, secret, timeout, shared);
-out:
     for (int i = 0; i < n; i++)
         if (guests[i].socket >= 0)
             close(guests[i].socket);
+out:
     if (spare >= 0)
         close(spare);
     if (status != HX_SUCCESS) {

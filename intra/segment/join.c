@@ -64,7 +64,6 @@ hx_status_t hx_nonce_draw(unsigned char nonce[HX_NONCE_BYTES])
     return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes to meet the ranks of this node: %s", strerror(errno));
 }
 
-/* The pid namespace of this process; 0: not known. */
 uint64_t hx_pid_space(void)
 {
     struct stat space;
@@ -117,6 +116,40 @@ static ssize_t handshake(int s, const unsigned char *secret, struct hx_meeting *
     return hx_socket_receive(s, reply, capacity, memory, nfds, timeout);
 }
 
+static hx_status_t wake_fds_receive(int s, double timeout, struct hx_shared *shared)
+{
+    hx_files_allow(hx_files_needed(shared->n));
+    for (int i = 0, start, count; i < shared->n; i += count) {
+        count = shared->n - i;
+        if (hx_socket_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout) >= 0 && count > 0 && errno != EMFILE)
+            continue;
+        hx_status_t status = errno == EMFILE ? hx_files_fail(shared->n, errno)
+                                             : hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s",
+                                                       strerror(errno));
+        shared->n = i + count; /* node_leave closes these */
+        return status;
+    }
+    return HX_SUCCESS;
+}
+
+/* Prepare for the ranks of the node. shared->n stays 0 on failure, so node_leave closes no descriptors. */
+static hx_status_t ranks_take(const struct hx_welcome *welcome, int size, const struct hx_job *job, struct hx_shared *shared)
+{
+    hx_shared_dimension(shared, welcome->n, size, job->llc_bytes);
+    shared->n = 0;
+    shared->me = welcome->me;
+    shared->ranks = malloc((size_t)welcome->n * sizeof(int));
+    shared->wake_fds = malloc((size_t)welcome->n * sizeof(int));
+    if (shared->bytes != welcome->bytes)
+        return hx_fail(HX_ERR_INTERNAL, "this node's segment has %llu bytes, %zu were expected", (unsigned long long)welcome->bytes,
+                       shared->bytes);
+    if (!shared->ranks || !shared->wake_fds)
+        return hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
+    memcpy(shared->ranks, welcome->ranks, (size_t)welcome->n * sizeof(int));
+    shared->n = welcome->n;
+    return HX_SUCCESS;
+}
+
 /* Receive the welcome, and the descriptors that follow it. */
 static hx_status_t welcome_receive(int s, int size, double timeout, const struct hx_job *job, const unsigned char *secret,
                                    struct hx_meeting *meeting, struct hx_shared *shared, struct hx_failure *failure)
@@ -127,54 +160,21 @@ static hx_status_t welcome_receive(int s, int size, double timeout, const struct
     hx_status_t status = HX_SUCCESS;
     ssize_t got = welcome ? handshake(s, secret, meeting, welcome, capacity, &shared->memory, &nfds, timeout) : -1;
 
-    if (!welcome) {
-        status = hx_fail(HX_ERR_NOMEM, "no memory to join this node");
-        goto out;
-    }
+    if (!welcome)
+        return hx_fail(HX_ERR_NOMEM, "no memory to join this node");
     if (got < (ssize_t)sizeof(*welcome) || welcome->magic != HX_HELLO_MAGIC ||
         (nfds != 1 && welcome->failure.status == HX_SUCCESS)) {
-        status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment does not answer: %s",
-                         strerror(errno));
-        goto out;
-    }
-    if (welcome->failure.status != HX_SUCCESS) {
+        status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment does not answer: %s", strerror(errno));
+    } else if (welcome->failure.status != HX_SUCCESS) {
         *failure = welcome->failure;
         status = (hx_status_t)failure->status;
-        goto out;
-    }
-    if (!hx_meeting_is_proved(secret, "host", meeting, welcome->proof) || welcome->n < 1 || welcome->n > size || welcome->me < 0 ||
-        welcome->me >= welcome->n || got != (ssize_t)(sizeof(*welcome) + (size_t)welcome->n * sizeof(int32_t))) {
+    } else if (!hx_meeting_is_proved(secret, "host", meeting, welcome->proof) || welcome->n < 1 || welcome->n > size ||
+               welcome->me < 0 || welcome->me >= welcome->n ||
+               got != (ssize_t)(sizeof(*welcome) + (size_t)welcome->n * sizeof(int32_t))) {
         status = hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment is not of this job");
-        goto out;
+    } else if ((status = ranks_take(welcome, size, job, shared)) == HX_SUCCESS) {
+        status = wake_fds_receive(s, timeout, shared);
     }
-    hx_shared_dimension(shared, welcome->n, size, job->llc_bytes);
-    shared->me = welcome->me;
-    shared->ranks = malloc((size_t)shared->n * sizeof(int));
-    shared->wake_fds = malloc((size_t)shared->n * sizeof(int));
-    if (shared->bytes != welcome->bytes)
-        status = hx_fail(HX_ERR_INTERNAL, "this node's segment has %llu bytes, %zu were expected",
-                         (unsigned long long)welcome->bytes, shared->bytes);
-    else if (!shared->ranks || !shared->wake_fds)
-        status = hx_fail(HX_ERR_NOMEM, "no memory for the ranks of this node");
-    if (status != HX_SUCCESS) {
-        shared->n = 0; /* node_leave closes no descriptors */
-        goto out;
-    }
-    memcpy(shared->ranks, welcome->ranks, (size_t)shared->n * sizeof(int));
-    hx_files_allow(hx_files_needed(shared->n));
-    for (int i = 0; i < shared->n;) {
-        int start, count = shared->n - i;
-        if (hx_socket_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout) < 0 || count <= 0 || errno == EMFILE) {
-            status = errno == EMFILE ? hx_files_fail(shared->n, errno)
-                                     : hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s", strerror(errno));
-            for (int k = 0; k < count; k++)
-                close(shared->wake_fds[i + k]);
-            shared->n = i;
-            goto out;
-        }
-        i += count;
-    }
-out:
     free(welcome);
     return status;
 }
@@ -241,7 +241,7 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
     if (status == HX_SUCCESS && hosting)
         acceptor = hx_acceptor_open(s, size);
     fenced = hx_boot_fence(boot); /* even after an error: the others are waiting in it */
-    hx_acceptor_stop();
+    hx_boot_on_wait(-1, NULL, NULL); /* the acceptor accepts no more */
     if (status == HX_SUCCESS)
         status = fenced;
     if (status == HX_SUCCESS)
@@ -251,7 +251,7 @@ static struct hx_shared *node_join(struct hx_boot *boot, const struct hx_env *en
     hx_acceptor_close(acceptor);
     if (s >= 0)
         close(s);
-    if (wake_fd >= 0 && !(hosting && shared && shared->wake_fds))
+    if (wake_fd >= 0 && !(hosting && shared && shared->n > 0))
         close(wake_fd); /* the host's own is in its list; a guest got a duplicate back */
     if (status == HX_SUCCESS)
         return shared;

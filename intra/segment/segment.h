@@ -60,9 +60,7 @@ hx_status_t hx_node_host(struct hx_acceptor *acceptor, int listener, int wake_fd
 /* Start to accept connections at listener, for a job of size ranks. NULL: no memory; then connections stay in the kernel's
  * queue. */
 struct hx_acceptor *hx_acceptor_open(int listener, int size);
-/* Stop accepting: the fence has passed. */
-void hx_acceptor_stop(void);
-/* After that: the next connection, of those kept and of those in the kernel's queue. -1 and errno; EAGAIN: there are no more. */
+/* After the fence: the next connection, of those kept and of those in the kernel's queue. -1 and errno; EAGAIN: no more. */
 int hx_acceptor_next(struct hx_acceptor *acceptor, int listener);
 /* Close the connections that are left, and free the acceptor. */
 void hx_acceptor_close(struct hx_acceptor *acceptor);
@@ -80,5 +78,5 @@ int hx_socket_same_user(int s); /* does the process at the other end run as this
 /* 0, or -1. */
 int hx_socket_send(int s, const void *data, size_t bytes, const int *fds, int nfds);
 /* Returns the bytes received; -1 on error or after timeout seconds (0: wait for ever; negative: do not wait). *nfds in: capacity of
- * fds; out: how many arrived. Further ones are closed. errno is EMFILE if some are missing. */
+ * fds; out: how many arrived; NULL: none are taken. Further ones are closed. errno is EMFILE if some are missing. */
 ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfds, double timeout);

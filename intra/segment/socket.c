@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sodium.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,18 +17,14 @@
 
 #define CONNECT_TRIES 2000 /* a millisecond each, while the host is bound but does not listen yet */
 
-/* ---- meeting ----------------------------------------------------------------------------------------------------- */
-
 static socklen_t socket_name(struct sockaddr_un *name, const unsigned char *secret, int emulated)
 {
+    char hex[2 * HX_PUBLIC_BYTES + 1];
     int n;
 
-    memset(name, 0, sizeof(*name));
-    name->sun_family = AF_UNIX;
-    n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "hierax-");
-    for (int i = 0; i < HX_PUBLIC_BYTES; i++)
-        n += snprintf(name->sun_path + 1 + n, sizeof(name->sun_path) - 1 - (size_t)n, "%02x", secret[i]);
-    n += snprintf(name->sun_path + 1 + n, sizeof(name->sun_path) - 1 - (size_t)n, "-%d", emulated);
+    *name = (struct sockaddr_un){.sun_family = AF_UNIX};
+    n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "hierax-%s-%d",
+                 sodium_bin2hex(hex, sizeof(hex), secret, HX_PUBLIC_BYTES), emulated);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -88,19 +85,20 @@ int hx_socket_same_user(int s)
     return getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == geteuid();
 }
 
-/* ---- messages with descriptors ----------------------------------------------------------------------------------- */
+/* ---- messages with descriptors */
+
+union control {
+    struct cmsghdr align;
+    char space[CMSG_SPACE(HX_SOCKET_FDS * sizeof(int))];
+};
 
 int hx_socket_send(int s, const void *data, size_t bytes, const int *fds, int nfds)
 {
-    union {
-        struct cmsghdr align;
-        char space[CMSG_SPACE(HX_SOCKET_FDS * sizeof(int))];
-    } control;
+    union control control = {.space = {0}};
     struct iovec part = {.iov_base = (void *)(uintptr_t)data, .iov_len = bytes};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 
     if (nfds) {
-        memset(&control, 0, sizeof(control));
         message.msg_control = &control;
         message.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
         struct cmsghdr *header = CMSG_FIRSTHDR(&message);
@@ -114,19 +112,14 @@ int hx_socket_send(int s, const void *data, size_t bytes, const int *fds, int nf
 
 ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfds, double timeout)
 {
-    union {
-        struct cmsghdr align;
-        char space[CMSG_SPACE(HX_SOCKET_FDS * sizeof(int))];
-    } control;
+    union control control;
     struct iovec part = {.iov_base = data, .iov_len = capacity};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof(control)};
-    int room = *nfds;
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    int room = nfds ? *nfds : 0;
     ssize_t got;
 
-    *nfds = 0;
+    if (nfds)
+        *nfds = 0;
     if (timeout >= 0 && hx_boot_wait_fd(s, POLLIN, hx_deadline(timeout)) <= 0) {
         errno = ETIMEDOUT;
         return -1;
@@ -138,12 +131,11 @@ ssize_t hx_socket_receive(int s, void *data, size_t capacity, int *fds, int *nfd
     if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
         int count = (int)((header->cmsg_len - CMSG_LEN(0)) / sizeof(int)), passed[HX_SOCKET_FDS];
         memcpy(passed, CMSG_DATA(header), (size_t)count * sizeof(int));
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < count; i++)
             if (i < room)
                 fds[(*nfds)++] = passed[i];
             else
                 close(passed[i]);
-        }
     }
     return got;
 }
