@@ -8,7 +8,7 @@ man_MANS = $(man_tools) $(man_api) $(man_topics) man/hierax.7
 man_awk = $(AWK) -v version=$(PACKAGE_VERSION) -f $(srcdir)/tools/man/manpages.awk
 
 # A tool that cannot run here (built for another machine, or without python3) gets a page that says where its options are told.
-$(man_tools): $(bin_PROGRAMS) $(dist_bin_SCRIPTS) tools/coll_report $(srcdir)/tools/man/manpages.awk
+$(man_tools): $(bin_PROGRAMS) $(dist_bin_SCRIPTS) tools/coll_report tools/coll_trace $(srcdir)/tools/man/manpages.awk
 	$(AM_V_GEN)$(MKDIR_P) man && name=`basename $@ .1` && tool=tools/$$name && { test -f $$tool || tool=$(srcdir)/$$tool; } && \
 	{ env -i PATH="$$PATH" ASAN_OPTIONS=detect_leaks=0 $$tool --help 2>/dev/null || \
 	    printf 'Usage: %s [OPTION...]\nA tool of Hierax.\n\n%s --help tells its options.\n' $$name $$name; } >$@.help && \

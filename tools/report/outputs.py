@@ -23,6 +23,7 @@ def is_regular(path: str) -> bool:
 
 class Unwritten(Exception):
     """Which option's file could not be written in full, and why."""
+    status = 1
 
 
 def told(option: str, path: str, words: str) -> str:
@@ -51,17 +52,20 @@ def check(option: str, path: str) -> None:
 
 
 def write(option: str, path: str, content: str) -> None:
-    data = content.encode("utf-8", "surrogateescape")
     try:
-        if is_standard_output(path):
-            stream_write(1, data)
-        elif not is_regular(path):
-            with open(path, "wb", buffering=0) as out:
-                stream_write(out.fileno(), data)
-        else:
-            write_beside(path, data)
+        write_whole(path, content.encode("utf-8", "surrogateescape"))
     except OSError as e:
         raise Unwritten(told(option, path, e.strerror)) from None
+
+
+def write_whole(path: str, data: bytes) -> None:
+    if is_standard_output(path):
+        stream_write(1, data)
+    elif not is_regular(path):
+        with open(path, "wb", buffering=0) as out:
+            stream_write(out.fileno(), data)
+    else:
+        write_beside(path, data)
 
 
 def stream_write(fd: int, data: bytes) -> None:

@@ -12,6 +12,7 @@ MOST_IMPORTANT = 6  # curves of a plot that a reader tells apart
 
 class Refused(Exception):
     """The command line or a document is wrong."""
+    status = 2
 
 
 # ---- values ----
