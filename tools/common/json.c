@@ -112,6 +112,30 @@ struct json_object *json_text_new(const char *text)
     return made;
 }
 
+struct json_object *json_add_object(struct json_object *object, const char *key)
+{
+    struct json_object *made = json_object_new_object();
+
+    json_object_object_add(object, key, made);
+    return made;
+}
+
+struct json_object *json_add_array(struct json_object *object, const char *key)
+{
+    struct json_object *made = json_object_new_array();
+
+    json_object_object_add(object, key, made);
+    return made;
+}
+
+struct json_object *json_append_object(struct json_object *array)
+{
+    struct json_object *made = json_object_new_object();
+
+    json_object_array_add(array, made);
+    return made;
+}
+
 void json_add_text(struct json_object *object, const char *key, const char *value)
 {
     json_object_object_add(object, key, json_text_new(value));

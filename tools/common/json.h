@@ -16,12 +16,17 @@ struct json_object *json_text_new(const char *text);
 /* json-c alone would print seventeen digits: give as many as are known. A number that is not finite becomes null. */
 struct json_object *json_real_new(const char *format, double value) __attribute__((format(printf, 1, 0)));
 
-/* Add a member. */
+/* Add a member; a new object or array is the parent's. */
+struct json_object *json_add_object(struct json_object *object, const char *key);
+struct json_object *json_add_array(struct json_object *object, const char *key);
 void json_add_text(struct json_object *object, const char *key, const char *value);
 void json_add_int(struct json_object *object, const char *key, int64_t value);
 void json_add_flag(struct json_object *object, const char *key, int value);
 void json_add_real(struct json_object *object, const char *key, const char *format, double value)
     __attribute__((format(printf, 3, 0)));
+
+/* A new object at the end of an array, which owns it. */
+struct json_object *json_append_object(struct json_object *array);
 
 /* For people: indented. */
 void json_print(FILE *out, struct json_object *document);

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/streams.h"
 #include "tools/common/json.h"
+#include "tools/common/whole_file.h"
 #include "topo/ring_order.h"
 #include <errno.h>
 #include <stdio.h>
@@ -38,20 +39,33 @@ static void model_set(struct hx_cost_params *params, const struct plan_options *
         params->copies = params->core_gb_s < HX_CORE_SPARED_GB_S;
 }
 
-int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate)
+int plan_has(const struct hx_candidate *candidate, const char *name)
 {
     const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
-    char name[HX_CANDIDATE_NAME_BYTES];
+    char own[HX_CANDIDATE_NAME_BYTES];
 
-    hx_candidate_name(candidate, name);
-    for (int a = 0; a < options->nalgorithms; a++) {
-        if (!strcmp(name, options->algorithms[a]))
+    hx_candidate_name(candidate, own);
+    for (int i = 0; i < 4; i++)
+        if (parts[i] && !strcmp(parts[i]->name, name))
             return 1;
-        for (int i = 0; i < 4; i++)
-            if (parts[i] && !strcmp(parts[i]->name, options->algorithms[a]))
-                return 1;
-    }
+    return !strcmp(own, name);
+}
+
+int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate)
+{
+    for (int a = 0; a < options->nalgorithms; a++)
+        if (plan_has(candidate, options->algorithms[a]))
+            return 1;
     return options->nalgorithms == 0;
+}
+
+int plan_name_add(const char **names, int n, const char *name)
+{
+    for (int i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return n;
+    names[n] = name;
+    return n + 1;
 }
 
 void plan_ring_set(struct hx_shape *shape, const char *text, const char *order)
@@ -129,18 +143,27 @@ static uint64_t job_choose(struct plan_job *job)
 
     job->tuned = hx_planner_tuned(&job->planner, job->coll, job->traits, job->bytes, job->candidates,
                                   job->ncandidates, &tuned);
-    job->best = tuned >= 0 ? tuned : hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
-    if (job->best < 0) /* of other collectives and smaller shapes there is always one: no setting is kept that leaves none */
+    int best = tuned >= 0 ? tuned : hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
+    if (best < 0) /* of other collectives and smaller shapes there is always one: no setting is kept that leaves none */
         plan_refuse("no plan for %s fits --shape %s: all number a block for each pair of at most %d ranks", hx_coll_name(job->coll),
                     job->shape_text, HX_MATRIX_MEMBERS);
+    job->best = &job->candidates[best];
+    hx_candidate_name(job->best, job->name);
     return tuned >= 0 ? job->tuned->slice_bytes : 0;
 }
 
-void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
+static void rank_check(const char *option, uint64_t rank, const struct plan_job *job)
 {
+    if (rank >= (uint64_t)job->shape->nranks)
+        plan_refuse("--%s=%llu: --shape %s has the ranks 0 to %d", option, (unsigned long long)rank, job->shape_text,
+                    job->shape->nranks - 1);
+}
+
+struct plan_job *plan_job_open(const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
+{
+    struct plan_job *job = plan_memory(calloc(1, sizeof(*job)));
     struct hx_job facts = {.llc_bytes = options->llc_bytes};
 
-    memset(job, 0, sizeof(*job));
     job->options = options;
     job->coll = coll;
     job->shape_text = shape;
@@ -148,12 +171,8 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
         exit(2); /* it has told why */
     plan_ring_set(job->shape, shape, options->ring_order ? options->ring_order : job->env.ring_order);
-    if (options->root >= (uint64_t)job->shape->nranks)
-        plan_refuse("--root=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->root, shape,
-                    job->shape->nranks - 1);
-    if (options->rank >= (uint64_t)job->shape->nranks)
-        plan_refuse("--rank=%llu: --shape %s has the ranks 0 to %d", (unsigned long long)options->rank, shape,
-                    job->shape->nranks - 1);
+    rank_check("root", options->root, job);
+    rank_check("rank", options->rank, job);
     facts.single_copy = (int)job->env.single_copy;
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
     facts.ranks_per_cpu = job->shape->max_local / facts.cpus_per_node;
@@ -178,13 +197,14 @@ void plan_job_open(struct plan_job *job, const struct plan_options *options, con
     job->planner.cost.shared_alloc = job->traits.shared_alloc;
     uint64_t slice_bytes = job_choose(job);
     struct hx_plan *plan = plan_job_compose(job, 0);
-    if (hx_planner_slices(&job->planner, &job->candidates[job->best], plan, count, elem_bytes, slice_bytes, &choice) != HX_SUCCESS)
+    if (hx_planner_slices(&job->planner, job->best, plan, count, elem_bytes, slice_bytes, &choice) != HX_SUCCESS)
         exit(1);
     hx_plan_release(plan);
     job->sizes = (struct hx_sizes){.count = count, .elem_bytes = elem_bytes, .fine_slices = choice.fine_slices,
                                    .coarse_slices = choice.coarse_slices, .limit = choice.limit};
     job->window_fine = choice.window_fine;
     job->window_coarse = choice.window_coarse;
+    return job;
 }
 
 struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate)
@@ -198,7 +218,35 @@ struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struc
 
 struct hx_plan *plan_job_compose(const struct plan_job *job, int rank)
 {
-    return plan_compose(job->shape, rank, &job->candidates[job->best]);
+    return plan_compose(job->shape, rank, job->best);
+}
+
+struct hx_plan **plans_compose(const struct hx_shape *shape, const struct hx_candidate *candidate)
+{
+    struct hx_plan **plans = plan_memory(calloc((size_t)shape->nranks, sizeof(*plans)));
+
+    for (int r = 0; r < shape->nranks; r++)
+        plans[r] = plan_compose(shape, r, candidate);
+    return plans;
+}
+
+void plans_release(struct hx_plan **plans, int n)
+{
+    for (int r = 0; r < n; r++)
+        hx_plan_release(plans[r]);
+    free(plans);
+}
+
+uint64_t plan_step_bytes(const struct hx_layout *layout, const struct hx_step *step, uint64_t *messages)
+{
+    uint64_t all = 0, bytes;
+
+    for (uint64_t slice = 0; step->nblocks && slice < layout->nslices; slice++) {
+        all += bytes = hx_layout_bytes(layout, step->block, step->nblocks, slice);
+        if (messages)
+            *messages += bytes > 0;
+    }
+    return all;
 }
 
 int plan_picture(struct json_object *document, const struct report_files *files)
@@ -226,23 +274,15 @@ void plan_job_close(struct plan_job *job)
     hx_planner_release(&job->planner);
     hx_env_release(&job->env);
     hx_shape_free(job->shape);
+    free(job);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        int (*run)(const struct plan_options *);
-    } commands[] = {{"explain", plan_explain}, {"cost", plan_cost}, {"draw", plan_draw}, {"compare", plan_compare},
-                  {"verify", plan_verify}, {"big", plan_big}};
     struct plan_options options;
-    int status = 2;
 
     hx_streams_hold(O_CLOEXEC);
     plan_options_parse(&options, argc, argv);
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-        if (!strcmp(options.command, commands[i].name))
-            status = commands[i].run(&options);
-    plan_options_release(&options);
-    plan_end(status);
+    const int status = plan_commands[options.command].run(&options);
+    return standard_output_check("coll_plan") ? 1 : status;
 }

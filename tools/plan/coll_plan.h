@@ -12,14 +12,8 @@
 #define PLAN_COMMANDS_MAX 8
 #define PLAN_OPTIONS_MAX 32
 
-struct plan_command {
-    const char *name, *args, *about, *teaches;
-};
-extern const struct plan_command plan_commands[]; /* the last has no name */
-
 struct plan_options {
-    const char *command;
-    int command_idx;          /* of plan_commands; -1: none */
+    int command;              /* its row of plan_commands; -1: none */
     int colls[HX_COLL_COUNT]; /* enum hx_coll */
     int ncolls;
     const char **shapes; /* NULL-terminated */
@@ -45,6 +39,14 @@ struct plan_options {
     int nsides;
 };
 
+/* run returns the exit status: 0, or 1 if something is not as it must be. */
+struct plan_command {
+    const char *name;
+    int (*run)(const struct plan_options *options);
+    const char *args, *about, *teaches;
+};
+extern const struct plan_command plan_commands[]; /* the last has no name */
+
 /* A choice as a job of this shape would make it. */
 struct plan_job {
     const struct plan_options *options;
@@ -56,14 +58,15 @@ struct plan_job {
     struct hx_traits traits;
     struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const char *fallback; /* NULL, or why these */
-    int ncandidates, best;
+    int ncandidates;
+    const struct hx_candidate *best; /* of these */
+    char name[HX_CANDIDATE_NAME_BYTES]; /* of the best */
     const struct hx_table_entry *tuned; /* for this call; NULL: nothing */
     double bytes; /* of the whole vector */
     struct hx_sizes sizes;
     unsigned window_fine, window_coarse;
 };
 
-/* Each returns the exit status: 0, or 1 when something is not as it must be. */
 int plan_explain(const struct plan_options *options);
 int plan_cost(const struct plan_options *options);
 int plan_big(const struct plan_options *options);
@@ -74,7 +77,6 @@ int plan_verify(const struct plan_options *options);
 void plan_options_parse(struct plan_options *options, int argc, char **argv);
 /* --help of a command, by its number, or of all: -1. The exit status. */
 int plan_help(int command, const struct option_row *options);
-void plan_options_release(struct plan_options *options);
 /* A message, and the end with status 2. */
 void plan_refuse(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 /* The index of text among the names, which end with NULL, or the end with a message that lists them. */
@@ -82,11 +84,14 @@ int plan_name_choose(const char *what, const char *text, const char *const *name
 struct hx_shape *plan_shape_parse(const char *text);
 /* Let rings pass the nodes of this shape, which text names, in this order, or end with a message. */
 void plan_ring_set(struct hx_shape *shape, const char *text, const char *order);
-void plan_end(int status) __attribute__((noreturn)); /* 1 if not all was printed */
 void *plan_memory(void *pointer); /* the pointer, or the end when it is NULL */
 
+/* Is this the candidate's name, or that of an algorithm in it? */
+int plan_has(const struct hx_candidate *candidate, const char *name);
 /* Whether the command line lets a candidate be looked at. */
 int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate);
+/* The number of names, with this one if it is not among them. */
+int plan_name_add(const char **names, int n, const char *name);
 
 /* The plan of this name, be it one of the job's candidates or, of levels, one with so many lanes as the planner does not think of here;
  * 0: there is none. */
@@ -97,8 +102,14 @@ int plan_named(const struct plan_job *job, const char *name, struct hx_candidate
 int plan_picture(struct json_object *document, const struct report_files *files);
 
 struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
-void plan_job_open(struct plan_job *job, const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes);
+/* Those of all ranks. */
+struct hx_plan **plans_compose(const struct hx_shape *shape, const struct hx_candidate *candidate);
+void plans_release(struct hx_plan **plans, int n);
+struct plan_job *plan_job_open(const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes);
 struct hx_plan *plan_job_compose(const struct plan_job *job, int rank);
+/* Of all slices; messages, unless it is NULL: how many of them are not empty. */
+uint64_t plan_step_bytes(const struct hx_layout *layout, const struct hx_step *step, uint64_t *messages);
+size_t plan_live_slots(const struct plan_job *job, const struct hx_plan *plan);
 /* How often what a rank contributes is rounded; -1: never, or not counted for so many ranks. */
 int plan_roundings(const struct plan_job *job);
 /* The collective, its size, the shape. */

@@ -18,9 +18,8 @@ struct point {
 
 struct comparison {
     const struct plan_options *options;
-    struct plan_job *job; /* of the size looked at */
     struct hx_candidate kept[2]; /* a plan that a side names, also at sizes where the planner would not think of it */
-    int has_kept[2];
+    int has_kept[2], must_have;
     struct point points[SIZES_MAX];
     int npoints;
     double crossovers[CROSSOVERS_MAX];
@@ -30,26 +29,36 @@ struct comparison {
 
 static int fits(const struct hx_candidate *candidate, const char *name)
 {
-    const struct hx_algorithm *parts[] = {candidate->flat, candidate->first, candidate->inter, candidate->last};
-    char own[HX_CANDIDATE_NAME_BYTES];
+    return !strcmp(name, "best") || !strcmp(name, candidate->lanes ? "hier" : "flat") || plan_has(candidate, name);
+}
 
-    hx_candidate_name(candidate, own);
-    if (!strcmp(name, own) || !strcmp(name, "best") || !strcmp(name, candidate->lanes ? "hier" : "flat"))
-        return 1;
-    for (int i = 0; i < 4; i++)
-        if (parts[i] && !strcmp(parts[i]->name, name))
-            return 1;
-    return 0;
+/* The end, with the names there are, those of the job's candidates. */
+static void side_refuse(const struct plan_job *job, const char *name)
+{
+    static char texts[HX_MAX_CANDIDATES][HX_CANDIDATE_NAME_BYTES];
+    const char *names[5 * HX_MAX_CANDIDATES + 4] = {"best", "flat", "hier"};
+    int n = job->shape->nnodes > 1 && job->shape->max_local > 1 ? 3 : 2;
+
+    for (int i = 0; i < job->ncandidates; i++) {
+        const struct hx_candidate *one = &job->candidates[i];
+        const struct hx_algorithm *parts[] = {one->flat, one->first, one->inter, one->last};
+        for (int k = 0; k < 4; k++)
+            n = parts[k] ? plan_name_add(names, n, parts[k]->name) : n;
+    }
+    for (int i = 0; strchr(name, '(') && i < job->ncandidates; i++) {
+        hx_candidate_name(&job->candidates[i], texts[i]);
+        names[n++] = texts[i];
+    }
+    names[n] = NULL;
+    plan_name_choose("plan or algorithm here", name, names);
 }
 
 /* Both sides at one size; 0 where a side has no plan. */
 static struct point point_at(struct comparison *c, uint64_t bytes)
 {
-    struct plan_job *job = c->job;
-    struct point point = {0};
+    struct plan_job *job = plan_job_open(c->options, c->options->shapes[0], c->options->colls[0], bytes);
+    struct point point = {.bytes = job->bytes};
 
-    plan_job_open(job, c->options, c->options->shapes[0], c->options->colls[0], bytes);
-    point.bytes = job->bytes;
     for (int side = 0; side < 2; side++) {
         const struct hx_candidate *best = NULL;
         for (int i = 0; i < job->ncandidates; i++) {
@@ -65,6 +74,8 @@ static struct point point_at(struct comparison *c, uint64_t bytes)
             best = &c->kept[side];
             point.us[side] = hx_cost_of(&job->planner.cost, job->shape, best, job->bytes).total_us;
         }
+        if (!best && c->must_have)
+            side_refuse(job, c->options->sides[side]);
         if (!best)
             continue;
         hx_candidate_name(best, point.plan[side]);
@@ -72,34 +83,8 @@ static struct point point_at(struct comparison *c, uint64_t bytes)
             c->kept[side] = *best;
         c->has_kept[side] = 1;
     }
+    plan_job_close(job);
     return point;
-}
-
-/* The end, with the names there are, those of the job's candidates. */
-static void side_refuse(const struct comparison *c, const char *name)
-{
-    static char texts[HX_MAX_CANDIDATES][HX_CANDIDATE_NAME_BYTES];
-    const char *names[5 * HX_MAX_CANDIDATES + 4] = {"best", "flat", "hier"};
-    int n = c->job->shape->nnodes > 1 && c->job->shape->max_local > 1 ? 3 : 2;
-
-    names[n] = NULL;
-    for (int i = 0; i < c->job->ncandidates; i++) {
-        const struct hx_candidate *one = &c->job->candidates[i];
-        const struct hx_algorithm *parts[] = {one->flat, one->first, one->inter, one->last};
-        for (int k = 0; k < 4; k++) {
-            int known = !parts[k];
-            for (int j = 0; j < n && !known; j++)
-                known = !strcmp(names[j], parts[k]->name);
-            if (!known)
-                names[n++] = parts[k]->name;
-        }
-    }
-    for (int i = 0; strchr(name, '(') && i < c->job->ncandidates; i++) {
-        hx_candidate_name(&c->job->candidates[i], texts[i]);
-        names[n++] = texts[i];
-    }
-    names[n] = NULL;
-    plan_name_choose("plan or algorithm here", name, names);
 }
 
 /* The sizes twice: what a side names may be a candidate only at later ones. */
@@ -107,16 +92,12 @@ static void points_fill(struct comparison *c)
 {
     const struct plan_options *o = c->options;
 
-    for (int pass = 0; pass < 2; pass++)
+    for (c->must_have = 0; c->must_have < 2; c->must_have++)
         for (int i = c->npoints = 0; i < o->nsizes; i++) {
             struct point point = point_at(c, o->sizes[i]);
             /* a block for each rank may round up to the same */
             if (!c->npoints || point.bytes > c->points[c->npoints - 1].bytes)
                 c->points[c->npoints++] = point;
-            for (int side = 0; side < 2 && pass == 1; side++)
-                if (!c->has_kept[side])
-                    side_refuse(c, o->sides[side]);
-            plan_job_close(c->job);
         }
 }
 
@@ -138,7 +119,6 @@ static void crossover_find(struct comparison *c, const struct point *before, con
     for (int i = 0; i < BISECTIONS && high - low > 1; i++) {
         double middle = low > 0 ? sqrt(low * high) : high / 2;
         struct point point = point_at(c, (uint64_t)middle);
-        plan_job_close(c->job);
         if (leader_of(&point) == leader_of(after) && differ(&point))
             high = middle;
         else
@@ -201,48 +181,43 @@ static struct json_object *pair(struct json_object *a, struct json_object *b)
 
 static struct json_object *document_new(const struct comparison *c)
 {
-    struct json_object *j = json_object_new_object(), *points = json_object_new_array(), *crossovers = json_object_new_array();
+    struct json_object *j = json_object_new_object(), *points, *crossovers;
 
     json_add_int(j, "hierax_compare", REPORT_VERSION);
     json_add_text(j, "collective", hx_coll_name(c->options->colls[0]));
     json_add_text(j, "shape", c->options->shapes[0]);
     json_object_object_add(j, "sides", pair(json_text_new(c->options->sides[0]), json_text_new(c->options->sides[1])));
-    for (int i = 0; i < c->npoints; i++) {
-        const struct point *p = &c->points[i];
-        struct json_object *point = json_object_new_object();
+    points = json_add_array(j, "points");
+    for (const struct point *p = c->points; p < c->points + c->npoints; p++) {
+        struct json_object *point = json_append_object(points);
         json_add_int(point, "bytes", (int64_t)p->bytes);
         json_object_object_add(point, "us", pair(json_real_new("%.6g", p->us[0]), json_real_new("%.6g", p->us[1])));
         json_object_object_add(point, "plans", pair(json_text_new(p->plan[0]), json_text_new(p->plan[1])));
-        json_object_array_add(points, point);
     }
+    crossovers = json_add_array(j, "crossovers");
     for (int i = 0; i < c->ncrossovers; i++) {
-        struct json_object *crossover = json_object_new_object();
+        struct json_object *crossover = json_append_object(crossovers);
         json_add_int(crossover, "bytes", (int64_t)c->crossovers[i]);
         json_add_text(crossover, "faster", c->options->sides[c->leader[i]]);
-        json_object_array_add(crossovers, crossover);
     }
-    json_object_object_add(j, "points", points);
-    json_object_object_add(j, "crossovers", crossovers);
     return j;
 }
 
 int plan_compare(const struct plan_options *options)
 {
-    struct comparison *c = plan_memory(calloc(1, sizeof(*c)));
+    static struct comparison comparison;
+    struct comparison *c = &comparison;
     struct report_files files = {.picture = options->svg};
     int status = 0;
 
     if (options->nsizes > SIZES_MAX)
         plan_refuse("%d sizes, at most %d can be compared", options->nsizes, SIZES_MAX);
     c->options = options;
-    c->job = plan_memory(malloc(sizeof(*c->job)));
     points_fill(c);
     crossovers_find(c);
     if (!options->json && (!options->svg || strcmp(options->svg, "-")))
         comparison_print(c);
     if (options->json || options->svg)
         status = plan_picture(document_new(c), options->json ? NULL : &files);
-    free(c->job);
-    free(c);
     return status;
 }

@@ -114,17 +114,10 @@ int plan_lines(const struct plan_job *job, struct plan_line *lines)
 
 static int serves(const struct plan_job *job, const struct hx_algorithm *a)
 {
-    for (int i = 0; i < job->ncandidates; i++) {
-        const struct hx_candidate *c = &job->candidates[i];
+    for (const struct hx_candidate *c = job->candidates; c < job->candidates + job->ncandidates; c++)
         if (c->flat == a || c->first == a || c->inter == a || c->last == a)
             return 1;
-    }
     return 0;
-}
-
-static const char *where(unsigned scopes)
-{
-    return scopes & HX_SCOPE_INTER ? "between nodes" : "inside a node";
 }
 
 /* Why an algorithm is part of no candidate. */
@@ -146,7 +139,7 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
     else if (a->needs & HX_NEEDS_COMMUTATIVE && job->candidates[0].ordered)
         snprintf(why, capacity, "needs a commutative operation (--ordered says it is not)");
     else if (!(hx_algorithm_scopes(a) & here))
-        snprintf(why, capacity, "serves %s only%s", where(hx_algorithm_scopes(a)),
+        snprintf(why, capacity, "serves %s only%s", hx_algorithm_scopes(a) & HX_SCOPE_INTER ? "between nodes" : "inside a node",
                  two                      ? ", and is no part of a composition"
                      : shape->nnodes == 1 ? "; there is one node"
                                           : "; every node has one rank");
@@ -247,12 +240,11 @@ static void lacks_print(const struct plan_lack *lacks, int n)
 
 void plan_candidates_print(const struct plan_job *job)
 {
-    struct plan_line *lines = plan_memory(calloc(HX_MAX_CANDIDATES, sizeof(*lines)));
+    static struct plan_line lines[HX_MAX_CANDIDATES];
 
     if (job->fallback)
         printf("\n%s\n", job->fallback);
     lines_print(lines, plan_lines(job, lines));
-    free(lines);
 }
 
 static void point_print(const struct plan_job *job)
@@ -270,9 +262,8 @@ static void point_print(const struct plan_job *job)
 /* ---- as a table ---- */
 
 struct row {
-    const char *shape;
-    double bytes;
-    struct plan_line *lines;
+    struct plan_job *job;
+    struct plan_line lines[HX_MAX_CANDIDATES];
     int n;
 };
 
@@ -284,15 +275,6 @@ static const struct plan_line *line_find(const struct row *row, const char *name
     return NULL;
 }
 
-static int name_add(const char **names, int n, const char *name)
-{
-    for (int i = 0; i < n; i++)
-        if (!strcmp(names[i], name))
-            return n;
-    names[n] = name;
-    return n + 1;
-}
-
 /* Columns: the plans that any row has, in the order of the registry; "-": not one of that row's candidates. */
 static void table_print(const struct row *rows, int n)
 {
@@ -300,23 +282,16 @@ static void table_print(const struct row *rows, int n)
     int nnames = 0;
 
     for (int r = 0; r < n; r++)
-        for (const struct hx_candidate *from = NULL;;) {
-            const struct plan_line *next = NULL;
+        for (int c = 0; c < rows[r].n; c++)
             for (int i = 0; i < rows[r].n; i++)
-                if ((!from || rows[r].lines[i].candidate > from) &&
-                    (!next || rows[r].lines[i].candidate < next->candidate))
-                    next = &rows[r].lines[i];
-            if (!next)
-                break;
-            nnames = name_add(names, nnames, next->name);
-            from = next->candidate;
-        }
+                if (rows[r].lines[i].candidate == &rows[r].job->candidates[c])
+                    nnames = plan_name_add(names, nnames, rows[r].lines[i].name);
     printf("%-14s %12s", "us; shape", "bytes");
     for (int i = 0; i < nnames; i++)
         printf("  %*s", strlen(names[i]) < 9 ? 9 : (int)strlen(names[i]), names[i]);
     printf("\n");
     for (int r = 0; r < n; r++) {
-        printf("%-14s %12.0f", rows[r].shape, rows[r].bytes);
+        printf("%-14s %12.0f", rows[r].job->shape_text, rows[r].job->bytes);
         for (int i = 0; i < nnames; i++) {
             const struct plan_line *line = line_find(&rows[r], names[i]);
             char text[32] = "-";
@@ -332,20 +307,16 @@ static void table_print(const struct row *rows, int n)
 int plan_cost(const struct plan_options *options)
 {
     int n = options->nshapes * options->nsizes;
-    struct plan_job *jobs = plan_memory(calloc((size_t)n, sizeof(*jobs)));
     struct row *rows = plan_memory(calloc((size_t)n, sizeof(*rows)));
     struct json_object *points = options->json ? plan_memory(json_object_new_array()) : NULL;
 
     for (int i = 0; i < n; i++) {
-        struct plan_job *job = &jobs[i];
-        plan_job_open(job, options, options->shapes[i / options->nsizes], options->colls[0],
-                      options->sizes[i % options->nsizes]);
-        rows[i].lines = plan_memory(calloc(HX_MAX_CANDIDATES, sizeof(*rows[i].lines)));
-        rows[i].bytes = job->bytes;
+        struct plan_job *job = plan_job_open(options, options->shapes[i / options->nsizes], options->colls[0],
+                                             options->sizes[i % options->nsizes]);
+        rows[i].job = job;
         rows[i].n = plan_lines(job, rows[i].lines);
-        rows[i].shape = job->shape_text;
         if (options->json)
-            json_object_array_add(points, plan_point_json(job, rows[i].lines, rows[i].n));
+            plan_point_add(points, job, rows[i].lines, rows[i].n);
         else if (!options->table) {
             if (i)
                 printf("\n");
@@ -353,14 +324,11 @@ int plan_cost(const struct plan_options *options)
         }
     }
     if (options->json)
-        plan_json_print(plan_cost_json(&jobs[0], points));
+        plan_json_print(plan_cost_json(rows[0].job, points));
     if (options->table)
         table_print(rows, n);
-    for (int i = 0; i < n; i++) {
-        free(rows[i].lines);
-        plan_job_close(&jobs[i]);
-    }
+    for (int i = 0; i < n; i++)
+        plan_job_close(rows[i].job);
     free(rows);
-    free(jobs);
     return 0;
 }

@@ -43,8 +43,8 @@ int plan_lacks(const struct plan_job *job, struct plan_lack *lacks);
 /* Of the first such call of a job, median of several. */
 double plan_time_us(const struct plan_job *job);
 
-/* Each takes over what it is given. */
-struct json_object *plan_point_json(const struct plan_job *job, const struct plan_line *lines, int n);
-struct json_object *plan_cost_json(const struct plan_job *job, struct json_object *points);
+/* Add a point; make the document, which takes over the points. */
+void plan_point_add(struct json_object *points, const struct plan_job *job, const struct plan_line *lines, int n);
+struct json_object *plan_cost_json(struct plan_job *job, struct json_object *points);
 struct json_object *plan_explain_json(const struct plan_job *job, int first, int end);
 void plan_json_print(struct json_object *document);

@@ -10,7 +10,7 @@
 
 /* ---- explain ---- */
 
-static size_t live_slots(const struct plan_job *job, const struct hx_plan *plan)
+size_t plan_live_slots(const struct plan_job *job, const struct hx_plan *plan)
 {
     return hx_planner_live_slots(plan, &job->sizes, job->window_fine, job->window_coarse);
 }
@@ -40,7 +40,7 @@ static void rank_print(const struct plan_job *job, int rank)
     hx_plan_count(plan, job->shape, &job->sizes, &stats);
     counts_print("the plan", &stats);
     printf("    live slots %zu bytes; slots written %llu, read %llu bytes, fetched %llu; the plan itself %zu bytes\n",
-           live_slots(job, plan), (unsigned long long)stats.slot_bytes_written,
+           plan_live_slots(job, plan), (unsigned long long)stats.slot_bytes_written,
            (unsigned long long)stats.slot_bytes_read, (unsigned long long)stats.bytes_fetched, stats.plan_bytes);
     hx_plan_release(plan);
 }
@@ -68,11 +68,9 @@ static unsigned at_most(unsigned window, uint64_t slices)
 static void slices_print(const struct plan_job *job)
 {
     const struct hx_table_entry *tuned = job->tuned;
-    char name[HX_CANDIDATE_NAME_BYTES];
 
-    hx_candidate_name(&job->candidates[job->best], name);
-    printf("\nchosen: %s\n", name);
-    if (tuned && !strcmp(tuned->plan, name))
+    printf("\nchosen: %s\n", job->name);
+    if (tuned && !strcmp(tuned->plan, job->name))
         printf("by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us,
                tuned->default_plan);
     else if (tuned)
@@ -94,9 +92,7 @@ int plan_roundings(const struct plan_job *job)
 
     if (!hx_coll_reduces(job->coll) || hx_dtype_is_exact(job->options->dtype) || p > ROUNDINGS_RANKS)
         return -1;
-    plans = plan_memory(calloc((size_t)p, sizeof(*plans)));
-    for (int r = 0; r < p; r++)
-        plans[r] = plan_job_compose(job, r);
+    plans = plans_compose(job->shape, job->best);
     struct hx_check_call call = {.plans = plans,
                                  .window_fine = HX_FINE_WINDOW,
                                  .window_coarse = HX_COARSE_WINDOW,
@@ -106,9 +102,7 @@ int plan_roundings(const struct plan_job *job)
     call.sizes.fine_slices = call.sizes.coarse_slices = 1;
     if (hx_check(job->shape, &call, 1, report, sizeof(report)) != HX_SUCCESS)
         plan_refuse("%s", report);
-    for (int r = 0; r < p; r++)
-        hx_plan_release(plans[r]);
-    free(plans);
+    plans_release(plans, p);
     return roundings;
 }
 
@@ -124,12 +118,9 @@ static void roundings_print(const struct plan_job *job)
 
 int plan_explain(const struct plan_options *options)
 {
-    struct plan_job *job = plan_memory(malloc(sizeof(*job)));
-    int first, end;
+    struct plan_job *job = plan_job_open(options, options->shapes[0], options->colls[0], options->sizes[0]);
+    int first = options->all_ranks ? 0 : (int)options->rank, end = options->all_ranks ? job->shape->nranks : first + 1;
 
-    plan_job_open(job, options, options->shapes[0], options->colls[0], options->sizes[0]);
-    first = options->all_ranks ? 0 : (int)options->rank;
-    end = options->all_ranks ? job->shape->nranks : first + 1;
     if (options->json) {
         plan_json_print(plan_explain_json(job, first, end));
     } else {
@@ -141,7 +132,6 @@ int plan_explain(const struct plan_options *options)
             rank_print(job, rank);
     }
     plan_job_close(job);
-    free(job);
     return 0;
 }
 
@@ -184,8 +174,9 @@ static void node_measure(const struct plan_job *job, int node, struct extremes *
             steps += plan->stages[s].nsteps;
             stage_messages(job, plan, s, e);
         }
-        slots += live_slots(job, plan);
-        e->rank_slots = live_slots(job, plan) > e->rank_slots ? live_slots(job, plan) : e->rank_slots;
+        size_t live = plan_live_slots(job, plan);
+        slots += live;
+        e->rank_slots = live > e->rank_slots ? live : e->rank_slots;
         e->most_steps = steps > e->most_steps ? steps : e->most_steps;
         e->most_plan = bytes > e->most_plan ? bytes : e->most_plan;
         e->steps += (double)steps;
@@ -204,7 +195,7 @@ static size_t message_floor(const struct plan_job *job)
 
     if (job->coll == HX_COLL_BARRIER)
         return 0;
-    if (hx_coll_has_pairs(job->coll) && job->candidates[job->best].lanes == 0 && block < MESSAGE_MIN_BYTES)
+    if (hx_coll_has_pairs(job->coll) && job->best->lanes == 0 && block < MESSAGE_MIN_BYTES)
         return (size_t)block;
     return MESSAGE_MIN_BYTES;
 }
@@ -214,7 +205,6 @@ static int big_check(const struct plan_job *job, const char *shape)
 {
     struct extremes e = {.least_message = SIZE_MAX};
     int nodes = job->shape->nnodes, fullest = 0, sends, small, large;
-    char name[HX_CANDIDATE_NAME_BYTES];
 
     while (hx_shape_node_size(job->shape, fullest) < job->shape->max_local)
         fullest++;
@@ -223,12 +213,11 @@ static int big_check(const struct plan_job *job, const char *shape)
         node_measure(job, nodes - 1, &e);
     if (fullest > 0 && fullest < nodes - 1)
         node_measure(job, fullest, &e);
-    hx_candidate_name(&job->candidates[job->best], name);
     sends = e.most_message > 0;
     small = sends && e.least_message < message_floor(job);
     /* bind refuses the latter */
     large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes;
-    printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), name,
+    printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), job->name,
            (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);
     printf(" %9zu..%-9zu%s", sends ? e.least_message : 0, e.most_message, small ? " TOO SMALL" : "");
     printf(" %9zu%s %7.0f %6zu %9.0f %8zu\n", e.node_slots, large ? " TOO LARGE" : "", e.steps / e.ranks, e.most_steps,
@@ -240,7 +229,6 @@ int plan_big(const struct plan_options *options)
 {
     static const char *const named[] = {"4x96", "16x96", "64x192"};
     int n = options->nshapes ? options->nshapes : 3, checked = 0, failed = 0;
-    struct plan_job *job = plan_memory(malloc(sizeof(*job)));
 
     printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= "
            "%llu\n",
@@ -262,11 +250,10 @@ int plan_big(const struct plan_options *options)
                 continue;
             }
             checked++;
-            plan_job_open(job, options, shape, options->colls[c], options->sizes[0]);
+            struct plan_job *job = plan_job_open(options, shape, options->colls[c], options->sizes[0]);
             failed += big_check(job, shape);
             plan_job_close(job);
         }
-    free(job);
     printf("%d passed, %d failed\n", checked - failed, failed);
     return failed ? 1 : 0;
 }

@@ -2,11 +2,11 @@
 /* coll_plan's commands, and the --help of each. */
 #include "tools/plan/coll_plan.h"
 #include <ctype.h>
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct plan_command plan_commands[] = {
-    {"explain", "COLLECTIVE --shape SHAPE [SIZE]", "why a plan is chosen, and its steps, slices, roundings and traffic",
+    {"explain", plan_explain, "COLLECTIVE --shape SHAPE [SIZE]", "why a plan is chosen, and its steps, slices, roundings and traffic",
      "  coll_plan explain allreduce --shape 3,1,2 1M\n"
      "  coll_plan explain allgather --shape 4x96 64M --set HX_LANES=2\n"
      "  coll_plan explain allreduce --shape 2,2 --json | jq .plans[0].stages\n\n"
@@ -28,7 +28,7 @@ const struct plan_command plan_commands[] = {
      "  counts         of this rank and all slices: rounds, steps, messages,\n"
      "                 sent_bytes, inter_messages, inter_sent_bytes,\n"
      "                 slot_bytes_written, slot_bytes_read, fetched_bytes"},
-    {"cost", "COLLECTIVE --shape SHAPE [SIZE...]", "predicted times of all plans, their parts, and why losers lose",
+    {"cost", plan_cost, "COLLECTIVE --shape SHAPE [SIZE...]", "predicted times of all plans, their parts, and why losers lose",
      "  coll_plan cost allreduce --shape 4x96 64K 16M\n"
      "  coll_plan cost bcast --shape 32x1 --table 8 1K 128K 16M\n"
      "  coll_plan cost allreduce --shape 8x1 --model net_alpha_us=3 --model net_gb_s=50\n\n"
@@ -48,7 +48,7 @@ const struct plan_command plan_commands[] = {
      "               why is null for the first\n"
      "  terms_us     {latency, wire, messages, flags, memory, switches, rest}\n"
      "  impossible   {algorithm, why}"},
-    {"draw", "COLLECTIVE --shape SHAPE [SIZE]", "an SVG picture: ranks as rows, rounds as columns, messages as arrows",
+    {"draw", plan_draw, "COLLECTIVE --shape SHAPE [SIZE]", "an SVG picture: ranks as rows, rounds as columns, messages as arrows",
      "  coll_plan draw allreduce --shape 3,1,2 -o plan.svg\n"
      "  coll_plan draw allreduce --shape 8x1 --algorithm ring 1M > ring.svg\n"
      "  coll_plan draw bcast --shape 4x8 --rank 0 -o root.svg\n\n"
@@ -61,7 +61,7 @@ const struct plan_command plan_commands[] = {
      "  rows         members: the ranks of each node\n"
      "  columns      levels: {where, name}, rounds: {level}\n"
      "  arrows       {kind, round, from, to, order, bytes, messages}"},
-    {"compare", "COLLECTIVE A B --shape SHAPE [SIZE...]", "two plans over sizes: times, ratio, crossover, plot",
+    {"compare", plan_compare, "COLLECTIVE A B --shape SHAPE [SIZE...]", "two plans over sizes: times, ratio, crossover, plot",
      "  coll_plan compare allreduce ring circulant --shape 32x1 --svg curves.svg\n"
      "  coll_plan compare alltoall hier flat --shape 4x96\n"
      "  coll_plan compare bcast 'hier(-,chain,nary) x1' best --shape 4x8 1K 1M\n\n"
@@ -73,78 +73,82 @@ const struct plan_command plan_commands[] = {
      "  the call     collective, shape, sides: [A, B]\n"
      "  points       {bytes, us: [of A, of B], plans: [of A, of B]}\n"
      "  crossovers   {bytes, faster: A or B}"},
-    {"verify", "[COLLECTIVE...]", "prove every algorithm, and every composition on 1, 2 and most lanes",
+    {"verify", plan_verify, "[COLLECTIVE...]", "prove every algorithm, and every composition on 1, 2 and most lanes",
      "  coll_plan verify --all --max-ranks 64\n"
      "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic\n\n"
      "The checker runs over the plans of all ranks together."},
-    {"big", "[COLLECTIVE...]", "prove that large nodes send no small messages and fit their cache",
+    {"big", plan_big, "[COLLECTIVE...]", "prove that large nodes send no small messages and fit their cache",
      "  coll_plan big --shape 64x192 256M\n\n"
      "It checks the plans that are chosen for large nodes: no small messages between nodes, and a node's slots fit into half its "
      "last-level cache."},
     {0}};
 
-static void text_add(char *text, size_t capacity, const char *format, ...)
+static FILE *text_open(char **text, size_t *bytes)
 {
-    size_t n = strlen(text);
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text + n, capacity - n, format, args);
-    va_end(args);
+    return plan_memory(open_memstream(text, bytes));
 }
 
-/* The options that a command takes, or all (-1), each with the commands that take it. What they say need not be freed. */
+/* The options that a command takes, or all (-1), each with the commands that take it. */
 static void options_show(int command, const struct option_row *options, struct option_row shown[PLAN_OPTIONS_MAX + 1])
 {
-    static char texts[PLAN_OPTIONS_MAX][256];
-    int n = 0, ncommands = 0;
+    unsigned all = 0;
+    int n = 0;
 
-    while (plan_commands[ncommands].name)
-        ncommands++;
-    for (int t = 0; options[t].name && t < PLAN_OPTIONS_MAX; t++) {
+    for (int c = 0; plan_commands[c].name; c++)
+        all |= 1u << c;
+    for (int t = 0; options[t].name && n < PLAN_OPTIONS_MAX; t++) {
         const unsigned takers = options[t].commands;
-        shown[n] = options[t];
-        if (command >= 0) {
-            n += (takers & 1u << command) != 0;
+        const char *separator = "";
+        char *help;
+        size_t bytes;
+        if (command >= 0 && !(takers & 1u << command))
             continue;
-        }
-        for (int c = 0; takers + 1 != 1u << ncommands && c < ncommands; c++)
-            if (takers & 1u << c)
-                text_add(texts[t], sizeof(texts[t]), "%s%s", texts[t][0] ? ", " : "", plan_commands[c].name);
-        text_add(texts[t], sizeof(texts[t]), "%s%s", texts[t][0] ? ": " : "", options[t].help);
-        shown[n++].help = texts[t];
+        shown[n++] = options[t];
+        if (command >= 0 || takers == all)
+            continue;
+        FILE *text = text_open(&help, &bytes);
+        for (int c = 0; plan_commands[c].name; c++)
+            if (takers & 1u << c) {
+                fprintf(text, "%s%s", separator, plan_commands[c].name);
+                separator = ", ";
+            }
+        fprintf(text, ": %s", options[t].help);
+        fclose(text);
+        shown[n - 1].help = help;
     }
-    shown[n] = (struct option_row){0};
 }
 
 int plan_help(int command, const struct option_row *options)
 {
-    struct option_row shown[PLAN_OPTIONS_MAX + 1];
-    char args[128] = "COMMAND [COLLECTIVE...]", doc[4096] = "";
-    const struct option_tool tool = {args, doc, shown, NULL};
+    static struct option_row shown[PLAN_OPTIONS_MAX + 1]; /* what they say need not be freed */
+    char args[128] = "COMMAND [COLLECTIVE...]", *about;
+    size_t bytes;
+    FILE *doc = text_open(&about, &bytes);
     int models = command < 0;
 
     options_show(command, options, shown);
     for (int t = 0; shown[t].name; t++)
         models |= !strcmp(shown[t].name, "model");
     if (command >= 0) {
-        snprintf(args, sizeof(args), "%s %s", plan_commands[command].name, plan_commands[command].args);
-        text_add(doc, sizeof(doc), "%s.\n\v%s\n\n", plan_commands[command].about, plan_commands[command].teaches);
-        doc[0] = (char)toupper((unsigned char)doc[0]);
+        const struct plan_command *c = &plan_commands[command];
+        snprintf(args, sizeof(args), "%s %s", c->name, c->args);
+        fprintf(doc, "%c%s.\n\v%s\n\n", toupper((unsigned char)c->about[0]), c->about + 1, c->teaches);
     } else {
-        text_add(doc, sizeof(doc), "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n");
+        fprintf(doc, "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n");
         for (int c = 0; plan_commands[c].name; c++)
-            text_add(doc, sizeof(doc), "  %-8s %s\n", plan_commands[c].name, plan_commands[c].about);
-        text_add(doc, sizeof(doc), "\vcoll_plan COMMAND --help describes a command's options and output, with examples.\n\n");
+            fprintf(doc, "  %-8s %s\n", plan_commands[c].name, plan_commands[c].about);
+        fprintf(doc, "\vcoll_plan COMMAND --help describes a command's options and output, with examples.\n\n");
     }
-    text_add(doc, sizeof(doc), "Collectives:");
+    fprintf(doc, "Collectives:");
     for (int c = 0; c < HX_COLL_COUNT; c++)
-        text_add(doc, sizeof(doc), " %s", hx_coll_name((enum hx_coll)c));
+        fprintf(doc, " %s", hx_coll_name((enum hx_coll)c));
     if (models)
-        text_add(doc, sizeof(doc), "\n\nParameters of the model:\n");
+        fprintf(doc, "\n\nParameters of the model:\n");
     for (int i = 0; models && hx_cost_parameters[i].name; i++)
-        text_add(doc, sizeof(doc), "  %-17s %s\n", hx_cost_parameters[i].name, hx_cost_parameters[i].about);
-    text_add(doc, sizeof(doc), "\n\nThe exit status is 0; 1 if a check fails or output cannot be written; 2 for a wrong command "
-                               "line.");
-    return option_answer(&tool, OPTION_HELP, "coll_plan", NULL);
+        fprintf(doc, "  %-17s %s\n", hx_cost_parameters[i].name, hx_cost_parameters[i].about);
+    fprintf(doc, "\n\nThe exit status is 0; 1 if a check fails or output cannot be written; 2 for a wrong command line.");
+    fclose(doc);
+    const int status = option_answer(&(struct option_tool){args, about, shown, NULL}, OPTION_HELP, "coll_plan", NULL);
+    free(about);
+    return status;
 }

@@ -32,15 +32,6 @@ void plan_refuse(const char *format, ...)
     exit(2);
 }
 
-void plan_end(int status)
-{
-    if (fflush(stdout) || ferror(stdout)) {
-        perror("coll_plan: standard output");
-        status = 1;
-    }
-    exit(status);
-}
-
 void *plan_memory(void *pointer)
 {
     if (!pointer) {
@@ -119,26 +110,16 @@ static int algorithm_take(void *options, const char *name, char error[OPTION_TEX
 {
     struct plan_options *o = options;
     const char *names[PLAN_NAMES_MAX + 1] = {NULL};
-    int n = 0, chosen;
+    const struct hx_algorithm *a;
+    int n = 0;
 
-    if (strchr(name, '(')) { /* of a plan: known when there are candidates */
-        o->algorithms[o->nalgorithms++] = name;
-        return 0;
-    }
-    for (int c = 0; c < HX_COLL_COUNT; c++) {
-        const struct hx_algorithm *a;
-        int idx = 0, known;
-        while (n < PLAN_NAMES_MAX && (a = hx_algorithm_next((enum hx_coll)c, ~0u, &idx))) {
-            known = 0;
-            for (int i = 0; i < n; i++)
-                known |= !strcmp(names[i], a->name);
-            if (!known)
-                names[n++] = a->name;
-        }
-    }
-    if ((chosen = option_choose("algorithm", name, names, error)) >= 0)
-        o->algorithms[o->nalgorithms++] = names[chosen];
-    return chosen < 0 ? -1 : 0;
+    for (int c = 0; c < HX_COLL_COUNT; c++)
+        for (int idx = 0; n < PLAN_NAMES_MAX && (a = hx_algorithm_next((enum hx_coll)c, ~0u, &idx));)
+            n = plan_name_add(names, n, a->name);
+    if (!strchr(name, '(') && option_choose("algorithm", name, names, error) < 0) /* a plan's is known when there are candidates */
+        return -1;
+    o->algorithms[o->nalgorithms++] = name;
+    return 0;
 }
 
 /* Whatever is no option: the command, then sizes and collectives. */
@@ -153,16 +134,14 @@ static int word_take(void *options, char **words, int n, char error[OPTION_TEXT_
         commands[c] = plan_commands[c].name;
     for (int i = 0; i < HX_COLL_COUNT; i++)
         colls[i] = hx_coll_name((enum hx_coll)i);
-    if (o->command_idx < 0) {
-        o->command = word;
-        return (o->command_idx = option_choose("command", word, commands, error)) < 0 ? -1 : 1;
-    }
-    if (word[0] >= '0' && word[0] <= '9' && CHOOSES & 1u << o->command_idx) {
+    if (o->command < 0)
+        return (o->command = option_choose("command", word, commands, error)) < 0 ? -1 : 1;
+    if (word[0] >= '0' && word[0] <= '9' && CHOOSES & 1u << o->command) {
         if (word[strspn(word, "0123456789")] == 'x')
             plan_refuse("\"%s\" is not a size; to give a shape, write --shape before it", word);
         return size_take(o, word, error) < 0 ? -1 : 1;
     }
-    if (1u << o->command_idx == COMPARE && o->ncolls == 1) {
+    if (1u << o->command == COMPARE && o->ncolls == 1) {
         if (o->nsides == 2)
             plan_refuse("compare takes two plans or algorithms; \"%s\" is a third", word);
         o->sides[o->nsides++] = word;
@@ -214,16 +193,16 @@ static const struct option_tool tool = {NULL, NULL, option_rows, word_take};
 /* What is wrong as a whole, once every option is read. */
 static void together_check(const struct plan_options *o, uint64_t used)
 {
-    const unsigned command = o->command_idx < 0 ? 0 : 1u << o->command_idx;
-    const char *foreign = option_foreign(&tool, used, command);
+    const unsigned command = o->command < 0 ? 0 : 1u << o->command;
+    const char *foreign = option_foreign(&tool, used, command), *name = command ? plan_commands[o->command].name : NULL;
 
     if (!command)
         plan_refuse("no command given; choices: explain cost draw compare verify big (see coll_plan --help)");
     if (foreign)
-        plan_refuse("option --%s is not one of coll_plan %s", foreign, o->command);
+        plan_refuse("option --%s is not one of coll_plan %s", foreign, name);
     if (command & (EXPLAIN | DRAW) && (o->ncolls != 1 || o->nshapes != 1 || o->nsizes > 1))
-        plan_refuse("%s takes one collective, one --shape and one size, for example: coll_plan %s allreduce --shape 3,1,2 1M",
-                    o->command, o->command);
+        plan_refuse("%s takes one collective, one --shape and one size, for example: coll_plan %s allreduce --shape 3,1,2 1M", name,
+                    name);
     if (command == COST && (o->ncolls != 1 || o->nshapes < 1))
         plan_refuse("cost takes one collective and a --shape, for example: coll_plan cost allreduce --shape 4x96 64K 16M");
     if (command == COMPARE && (o->ncolls != 1 || o->nshapes != 1 || o->nsides != 2))
@@ -251,39 +230,32 @@ void plan_options_parse(struct plan_options *o, int argc, char **argv)
     uint64_t used;
     size_t room = (size_t)argc + 1;
 
-    *o = (struct plan_options){.command_idx = -1, .rank = UINT64_MAX, .llc_bytes = 32 << 20, .max_ranks = 16, .dtype = HX_FLOAT32, .provider = "efa"};
+    *o = (struct plan_options){.command = -1, .rank = UINT64_MAX, .llc_bytes = 32 << 20, .max_ranks = 16, .dtype = HX_FLOAT32, .provider = "efa"};
     o->shapes = plan_memory(calloc(room, sizeof(*o->shapes)));
     o->settings = plan_memory(calloc(room, sizeof(*o->settings)));
     o->algorithms = plan_memory(calloc(room, sizeof(*o->algorithms)));
     o->sizes = plan_memory(calloc(room + DEFAULT_SIZES, sizeof(*o->sizes)));
     const enum option_end end = option_parse(&tool, argc, argv, o, &used, error);
     if (end >= OPTION_HELP)
-        exit(end == OPTION_HELP ? plan_help(o->command_idx, option_rows) : option_answer(&tool, end, "coll_plan", hx_version()));
+        exit(end == OPTION_HELP ? plan_help(o->command, option_rows) : option_answer(&tool, end, "coll_plan", hx_version()));
     if (end == OPTION_WRONG)
         plan_refuse("%s", error);
     together_check(o, used);
+    const unsigned command = 1u << o->command;
     o->one_rank = o->rank != UINT64_MAX;
     o->rank = o->one_rank ? o->rank : 0;
-    o->by_table = (EXPLAIN | DRAW) & 1u << o->command_idx && !o->nalgorithms;
-    o->by_model = ((EXPLAIN | DRAW | COST | COMPARE) & 1u << o->command_idx) != 0;
+    o->by_table = (EXPLAIN | DRAW) & command && !o->nalgorithms;
+    o->by_model = ((EXPLAIN | DRAW | COST | COMPARE) & command) != 0;
     for (int i = 0; !o->by_model && o->settings[i]; i++)
         if (!strncmp(o->settings[i], "HX_TABLE", 8))
-            plan_refuse("--set %s: %s looks at no table; explain, draw, cost and compare do", o->settings[i], plan_commands[o->command_idx].name);
-    if (!o->nsizes && 1u << o->command_idx == COMPARE)
+            plan_refuse("--set %s: %s looks at no table; explain, draw, cost and compare do", o->settings[i], plan_commands[o->command].name);
+    if (!o->nsizes && command == COMPARE)
         for (uint64_t bytes = 8; bytes <= 64 << 20; bytes *= 2)
             o->sizes[o->nsizes++] = bytes;
     else if (!o->nsizes)
-        o->sizes[o->nsizes++] = 1u << o->command_idx == BIG ? 64 << 20 : 1 << 20;
+        o->sizes[o->nsizes++] = command == BIG ? 64 << 20 : 1 << 20;
     qsort(o->sizes, (size_t)o->nsizes, sizeof(*o->sizes), size_compare);
     for (int i = 0; !o->ncolls && i < HX_COLL_COUNT; i++)
         o->colls[i] = i;
     o->ncolls = o->ncolls ? o->ncolls : HX_COLL_COUNT;
-}
-
-void plan_options_release(struct plan_options *o)
-{
-    free(o->shapes);
-    free(o->settings);
-    free(o->algorithms);
-    free(o->sizes);
 }

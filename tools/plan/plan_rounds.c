@@ -16,19 +16,20 @@ struct walk {
     uint32_t (*published)[HX_MAX_FLAGS];
 };
 
-static int is_wait(const struct hx_step *step)
-{
-    return (step->op == HX_OP_AWAIT || step->op == HX_OP_ELECT) && !step->own;
-}
-
 /* How many steps after this one a member that is not elected leaves out. */
 static uint32_t left_out(const struct hx_stage *stage, const struct hx_step *step)
 {
     return step->op == HX_OP_ELECT && stage->me ? step->handle : 0;
 }
 
-/* The k-th rank that a step waits for, or whose slot it reads. */
-static int peer_rank(const struct hx_stage *stage, const struct hx_step *step, uint32_t k)
+/* How many ranks a step waits for. */
+static uint32_t waits(const struct hx_stage *stage, const struct hx_step *step)
+{
+    return (step->op == HX_OP_AWAIT || step->op == HX_OP_ELECT) && !step->own && !left_out(stage, step) ? step->n : 0;
+}
+
+/* The k-th of these. */
+static int wait_rank(const struct hx_stage *stage, const struct hx_step *step, uint32_t k)
 {
     return stage->members[(step->peer + k) % (uint32_t)stage->n];
 }
@@ -36,8 +37,8 @@ static int peer_rank(const struct hx_stage *stage, const struct hx_step *step, u
 static uint32_t flags_after(const struct walk *walk, const struct hx_stage *stage, const struct hx_step *step, int rank,
                             uint32_t flags)
 {
-    for (uint32_t k = 0; is_wait(step) && !left_out(stage, step) && k < step->n; k++) {
-        int peer = peer_rank(stage, step, k);
+    for (uint32_t k = 0; k < waits(stage, step); k++) {
+        int peer = wait_rank(stage, step, k);
         if (peer != rank && walk->published[peer][step->tag] + 1 > flags)
             flags = walk->published[peer][step->tag] + 1;
     }
@@ -90,21 +91,27 @@ static void arrow_add(struct walk *walk, const struct plan_arrow *arrow)
     r->arrows[r->narrows++] = *arrow;
 }
 
-static int reads_memory(const struct hx_step *step)
+/* Of how many ranks a step reads memory. */
+static uint32_t reads(const struct hx_step *step)
 {
-    return (step->src == HX_SLOT && step->op != HX_OP_SEND) || step->op == HX_OP_FETCH;
+    int reads_memory = (step->src == HX_SLOT && step->op != HX_OP_SEND) || step->op == HX_OP_FETCH;
+
+    return !reads_memory ? 0 : step->op == HX_OP_REDUCE ? step->n : 1;
+}
+
+/* The k-th of these. */
+static int read_rank(const struct hx_stage *stage, const struct hx_step *step, uint32_t k)
+{
+    return stage->members[step->op == HX_OP_REDUCE ? k : step->peer];
 }
 
 /* Whether rank's stage reads memory of this peer. */
 static int reads_from(const struct hx_stage *stage, int peer)
 {
-    for (uint32_t i = 0; i < stage->nsteps; i++) {
-        const struct hx_step *step = &stage->steps[i];
-        uint32_t n = step->op == HX_OP_REDUCE ? step->n : 1;
-        for (uint32_t k = 0; reads_memory(step) && k < n; k++)
-            if (stage->members[step->op == HX_OP_REDUCE ? k : step->peer] == peer)
+    for (const struct hx_step *step = stage->steps; step < stage->steps + stage->nsteps; step++)
+        for (uint32_t k = 0; k < reads(step); k++)
+            if (read_rank(stage, step, k) == peer)
                 return 1;
-    }
     return 0;
 }
 
@@ -120,11 +127,7 @@ static void stage_walk(struct walk *walk, const struct hx_plan *plan, int s)
         const struct hx_step *step = &stage->steps[i];
         struct plan_arrow arrow = {.to = plan->rank, .level = stage->level};
         flags = flags_after(walk, stage, step, plan->rank, flags);
-        for (uint64_t slice = 0; step->nblocks && slice < layout.nslices; slice++) {
-            size_t bytes = hx_layout_bytes(&layout, step->block, step->nblocks, slice);
-            arrow.bytes += bytes;
-            arrow.messages += bytes > 0;
-        }
+        arrow.bytes = plan_step_bytes(&layout, step, &arrow.messages);
         arrow.order = flags ? flags - 1 : 0;
         if (step->op == HX_OP_SEND && arrow.bytes) {
             arrow.from = plan->rank;
@@ -132,17 +135,16 @@ static void stage_walk(struct walk *walk, const struct hx_plan *plan, int s)
             arrow.order = step->tag;
             arrow.kind = shape->node_of[arrow.from] == shape->node_of[arrow.to] ? PLAN_INSIDE : PLAN_BETWEEN;
             arrow_add(walk, &arrow);
-        } else if (reads_memory(step) && arrow.bytes) {
-            arrow.kind = PLAN_READ;
-            for (uint32_t k = 0; k < (step->op == HX_OP_REDUCE ? step->n : 1); k++) {
-                arrow.from = stage->members[step->op == HX_OP_REDUCE ? k : step->peer];
-                arrow_add(walk, &arrow);
-            }
+        }
+        arrow.kind = PLAN_READ;
+        for (uint32_t k = 0; arrow.bytes && k < reads(step); k++) {
+            arrow.from = read_rank(stage, step, k);
+            arrow_add(walk, &arrow);
         }
         arrow.kind = PLAN_FLAG;
         arrow.bytes = arrow.messages = 0;
-        for (uint32_t k = 0; is_wait(step) && !left_out(stage, step) && k < step->n; k++) {
-            arrow.from = peer_rank(stage, step, k);
+        for (uint32_t k = 0; k < waits(stage, step); k++) {
+            arrow.from = wait_rank(stage, step, k);
             arrow.order = walk->published[arrow.from][step->tag];
             if (!reads_from(stage, arrow.from))
                 arrow_add(walk, &arrow);
@@ -183,31 +185,25 @@ static void level_name(struct walk *walk, const struct hx_stage *stage)
 {
     static const char *const where[] = {"", "inside nodes", "between nodes", "", "over all ranks"};
     int one_node = walk->job->shape->nnodes == 1;
-    char *name = walk->rounds->level_name[stage->level];
-    size_t n = strlen(name), room = sizeof(walk->rounds->level_name[0]);
+    char *name = walk->rounds->levels[stage->level].name;
+    size_t n = strlen(name);
 
-    walk->rounds->level_where[stage->level] = one_node ? "inside the node" : where[stage->scope];
-    if (n == 0)
-        snprintf(name, room, "%s", stage->algorithm);
-    else if (!strstr(name, stage->algorithm))
-        snprintf(name + n, room - n, ", %s", stage->algorithm);
+    walk->rounds->levels[stage->level].where = one_node ? "inside the node" : where[stage->scope];
+    if (!strstr(name, stage->algorithm))
+        snprintf(name + n, sizeof(walk->rounds->levels->name) - n, "%s%s", n ? ", " : "", stage->algorithm);
 }
 
 void plan_rounds_open(struct plan_rounds *rounds, const struct plan_job *job)
 {
     int p = job->shape->nranks;
-    struct walk walk = {.job = job, .rounds = rounds};
+    struct walk walk = {.job = job, .rounds = rounds, .plans = plans_compose(job->shape, job->best)};
 
     memset(rounds, 0, sizeof(*rounds));
-    walk.plans = plan_memory(calloc((size_t)p, sizeof(*walk.plans)));
     walk.published = plan_memory(calloc((size_t)p, sizeof(*walk.published)));
-    for (int rank = 0; rank < p; rank++) {
-        walk.plans[rank] = plan_job_compose(job, rank);
+    for (int rank = 0; rank < p; rank++)
         if (walk.plans[rank]->nlevels > rounds->nlevels)
             rounds->nlevels = walk.plans[rank]->nlevels;
-    }
-    rounds->level_where = plan_memory(calloc((size_t)rounds->nlevels + 1, sizeof(*rounds->level_where)));
-    rounds->level_name = plan_memory(calloc((size_t)rounds->nlevels + 1, sizeof(*rounds->level_name)));
+    rounds->levels = plan_memory(calloc((size_t)rounds->nlevels + 1, sizeof(*rounds->levels)));
     for (int level = 0; level < rounds->nlevels; level++) {
         flags_follow(&walk, level);
         for (int rank = 0; rank < p; rank++)
@@ -218,16 +214,6 @@ void plan_rounds_open(struct plan_rounds *rounds, const struct plan_job *job)
                 }
     }
     columns_number(rounds);
-    for (int rank = 0; rank < p; rank++)
-        hx_plan_release(walk.plans[rank]);
-    free(walk.plans);
+    plans_release(walk.plans, p);
     free(walk.published);
-}
-
-void plan_rounds_close(struct plan_rounds *rounds)
-{
-    free(rounds->arrows);
-    free(rounds->column_level);
-    free(rounds->level_where);
-    free(rounds->level_name);
 }

@@ -20,10 +20,11 @@ struct plan_rounds {
     size_t narrows, capacity;
     int ncolumns, nlevels;
     int *column_level; /* [ncolumns] */
-    const char **level_where; /* [nlevels]: "inside nodes" */
-    char (*level_name)[64];   /* [nlevels]: its algorithms */
+    struct {
+        const char *where; /* "inside nodes" */
+        char name[64];     /* its algorithms */
+    } *levels; /* [nlevels] */
 };
 
 /* Messages, reads of others' slots, and flags that nothing is read after, of all ranks. */
 void plan_rounds_open(struct plan_rounds *rounds, const struct plan_job *job);
-void plan_rounds_close(struct plan_rounds *rounds);

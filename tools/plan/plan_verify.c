@@ -50,24 +50,6 @@ struct totals {
     long passed, failed;
 };
 
-/* ---- plans of all ranks ---- */
-
-static struct hx_plan **plans_compose(const struct hx_shape *shape, const struct hx_candidate *candidate)
-{
-    struct hx_plan **plans = plan_memory(calloc((size_t)shape->nranks, sizeof(*plans)));
-
-    for (int r = 0; r < shape->nranks; r++)
-        plans[r] = plan_compose(shape, r, candidate);
-    return plans;
-}
-
-static void plans_release(struct hx_plan **plans, int n)
-{
-    for (int r = 0; plans && r < n; r++)
-        hx_plan_release(plans[r]);
-    free(plans);
-}
-
 /* ---- one candidate on one shape ---- */
 
 /* As the planner asks the plan of the fullest node's rank. */
@@ -210,34 +192,19 @@ static void candidate_verify(struct totals *t, struct hx_candidate *candidate, i
     fflush(stdout);
 }
 
-/* Intra algorithms of the first and the last stage: those of one name. */
-static void parts_verify(struct totals *t, enum hx_coll coll, enum hx_coll first, enum hx_coll last)
+/* Intra algorithms of the first and the last stage: those of one name. None, if both stages are fixed parts. */
+static void compositions_verify(struct totals *t, enum hx_coll coll, int lanes)
 {
-    const struct hx_algorithm *outer;
-    int i = 0, j = 0;
+    const enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
+    const enum hx_coll outer = first != HX_COLL_COUNT ? first : last;
+    const struct hx_algorithm *a = NULL;
 
-    if (first == HX_COLL_COUNT && last == HX_COLL_COUNT) /* fixed parts only */
-        for (struct hx_candidate c = {.coll = coll}; (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
-            candidate_verify(t, &c, 0);
-    while ((outer = hx_algorithm_next(first != HX_COLL_COUNT ? first : last, HX_SCOPE_INTRA, &i))) {
-        struct hx_candidate c = {.coll = coll};
-        j = 0;
-        c.first = first == HX_COLL_COUNT ? NULL : outer;
-        c.last = last == HX_COLL_COUNT ? NULL : hx_algorithm_find(last, HX_SCOPE_INTRA, outer->name);
-        while ((c.first || first == HX_COLL_COUNT) && (c.last || last == HX_COLL_COUNT) &&
-               (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j)))
+    for (int i = 0; outer == HX_COLL_COUNT ? i++ == 0 : (a = hx_algorithm_next(outer, HX_SCOPE_INTRA, &i)) != NULL;) {
+        struct hx_candidate c = {.coll = coll, .first = first == HX_COLL_COUNT ? NULL : a};
+        c.last = a ? hx_algorithm_find(last, HX_SCOPE_INTRA, a->name) : NULL;
+        for (int j = 0; (c.last || last == HX_COLL_COUNT) && (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
             candidate_verify(t, &c, 0);
     }
-}
-
-/* With one lane the parts may be of other collectives than with several. */
-static void compositions_verify(struct totals *t, enum hx_coll coll)
-{
-    enum hx_coll first = hx_candidate_first(coll, 1), last = hx_candidate_last(coll, 1);
-
-    parts_verify(t, coll, first, last);
-    if (hx_candidate_first(coll, 2) != first || hx_candidate_last(coll, 2) != last)
-        parts_verify(t, coll, hx_candidate_first(coll, 2), hx_candidate_last(coll, 2));
 }
 
 static void coll_verify(struct totals *t, enum hx_coll coll)
@@ -250,41 +217,46 @@ static void coll_verify(struct totals *t, enum hx_coll coll)
         if (hx_coll_reduces(coll) && !hx_coll_is_scan(coll))
             candidate_verify(t, &(struct hx_candidate){.coll = coll, .ordered = 1, .flat = a}, 1);
     }
-    compositions_verify(t, coll);
+    compositions_verify(t, coll, 1);
+    if (hx_candidate_first(coll, 2) != hx_candidate_first(coll, 1) || hx_candidate_last(coll, 2) != hx_candidate_last(coll, 1))
+        compositions_verify(t, coll, 2);
 }
 
 /* ---- shapes ---- */
 
-static const struct hx_algorithm *companion_find(enum hx_coll coll, const char *name)
+static const struct hx_algorithm *first_row(enum hx_coll coll)
 {
-    const char *own = hx_coll_is_rooted(coll)       ? "binomial"
-                      : coll == HX_COLL_BARRIER ? "dissemination"
-                      : hx_coll_is_scan(coll)   ? "recursive_doubling"
-                      : hx_coll_has_pairs(coll) ? "mesh"
-                                                : name;
-    return hx_algorithm_find(coll, HX_SCOPE_INTER, own);
+    int idx = 0;
+
+    return hx_algorithm_next(coll, HX_SCOPE_INTRA, &idx);
 }
 
-static void companions_open(struct ground *ground)
+/* Between the nodes, or flat, the algorithm whose plan is the smallest. It folds in the same order on all ranks, and it uses the slots. */
+static struct hx_candidate companion_find(const struct hx_shape *shape, enum hx_coll coll)
 {
-    for (int c = 0; c < HX_COLL_COUNT; c++) {
-        enum hx_coll coll = (enum hx_coll)c;
-        struct hx_candidate *good = &ground->companion[c];
-        int lanes = hx_candidate_takes_lanes(coll) ? ground->shape->max_local : 1;
-        enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
-        *good = (struct hx_candidate){.coll = coll, .flat = hx_algorithm_find(coll, HX_SCOPE_INTRA, hx_coll_has_pair_counts(coll) ? "mesh" : "nary")};
-        if (ground->shape->nnodes > 1 && ground->shape->max_local > 1 && hx_candidate_composes(coll, ground->shape))
-            *good = (struct hx_candidate){
-                .coll = coll,
-                .lanes = lanes,
-                .first = first == HX_COLL_COUNT ? NULL : hx_algorithm_find(first, HX_SCOPE_INTRA, "nary"),
-                .inter = companion_find(hx_candidate_between(coll), "ring"),
-                .last = last == HX_COLL_COUNT ? NULL : hx_algorithm_find(last, HX_SCOPE_INTRA, "nary")};
-        else if (ground->shape->nnodes > 1)
-            good->flat = companion_find(coll, "circulant");
-        good->root = hx_coll_is_rooted(coll) ? ground->shape->nranks - 1 : 0;
-        ground->companions[c] = plans_compose(ground->shape, good);
+    const enum hx_needs shuns = (enum hx_needs)(HX_NEEDS_EXACT | HX_NEEDS_SINGLE_COPY);
+    const int hier = shape->nnodes > 1 && shape->max_local > 1 && hx_candidate_composes(coll, shape);
+    struct hx_candidate c = {.coll = coll, .root = hx_coll_is_rooted(coll) ? shape->nranks - 1 : 0}, found = c;
+    const struct hx_algorithm **part = hier ? &c.inter : &c.flat;
+    size_t least = SIZE_MAX;
+    int idx = 0;
+
+    if (hier) {
+        c.lanes = hx_candidate_takes_lanes(coll) ? shape->max_local : 1;
+        c.first = first_row(hx_candidate_first(coll, c.lanes));
+        c.last = first_row(hx_candidate_last(coll, c.lanes));
     }
+    while ((*part = hx_algorithm_next(hier ? hx_candidate_between(coll) : coll, ~0u, &idx))) {
+        if (!hx_candidate_fits(&c, shape) || hx_candidate_needs(&c, shuns))
+            continue;
+        struct hx_plan *plan = plan_compose(shape, 0, &c);
+        if (hx_plan_bytes(plan) < least) {
+            least = hx_plan_bytes(plan);
+            found = c;
+        }
+        hx_plan_release(plan);
+    }
+    return found;
 }
 
 static void ground_add(struct totals *t, const char *name)
@@ -298,7 +270,10 @@ static void ground_add(struct totals *t, const char *name)
     ground->shape = plan_shape_parse(name);
     if (t->options->ring_order)
         plan_ring_set(ground->shape, name, t->options->ring_order);
-    companions_open(ground);
+    for (int c = 0; c < HX_COLL_COUNT; c++) {
+        ground->companion[c] = companion_find(ground->shape, (enum hx_coll)c);
+        ground->companions[c] = plans_compose(ground->shape, &ground->companion[c]);
+    }
     t->ngrounds++;
 }
 
@@ -330,16 +305,6 @@ static void grounds_open(struct totals *t)
     }
     for (size_t i = 0; !o->nshapes && i < sizeof(named) / sizeof(named[0]); i++)
         ground_add(t, named[i]);
-}
-
-static void grounds_close(struct totals *t)
-{
-    for (int g = 0; g < t->ngrounds; g++) {
-        for (int c = 0; c < HX_COLL_COUNT; c++)
-            plans_release(t->grounds[g].companions[c], t->grounds[g].shape->nranks);
-        hx_shape_free(t->grounds[g].shape);
-    }
-    free(t->grounds);
 }
 
 static void verify_mine(struct totals *t)
@@ -374,15 +339,15 @@ static void verify_all(struct totals *t)
 int plan_verify(const struct plan_options *options)
 {
     struct team *team = mmap(NULL, sizeof(*team), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct totals totals = {.options = options, .team = plan_memory(team == MAP_FAILED ? NULL : team)};
+    static struct totals totals;
     long passed, failed;
 
+    totals.options = options;
+    totals.team = plan_memory(team == MAP_FAILED ? NULL : team);
     grounds_open(&totals);
     verify_all(&totals);
-    grounds_close(&totals);
     passed = atomic_load(&team->passed);
     failed = atomic_load(&team->failed);
-    munmap(team, sizeof(*team));
     if (passed + failed == 0)
         plan_refuse("nothing to verify: no plan that uses \"%s\" fits these collectives and shapes",
                     options->nalgorithms ? options->algorithms[0] : "any algorithm");
