@@ -6,6 +6,7 @@
 #include "runtime/base/env_value.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/name_distance.h"
 
 #include <ctype.h>
 #include <pthread.h>
@@ -15,8 +16,6 @@
 #include <unistd.h>
 
 #define SECRET_HIDDEN "*" /* replaces each byte of the secret in the environment */
-
-enum { NAME_BYTES = 64 }; /* no setting's name is longer */
 
 const char *const hx_env_source_names[] = {"default", "environment", "override", "rank 0", "site"};
 
@@ -41,37 +40,16 @@ static const struct hx_env_row *row_find(const char *assignment, const char **va
     return NULL;
 }
 
-/* Edit distance (insert, delete, replace: 1 each) of a name of length bytes and a known name. */
-static int name_distance(const char *name, size_t length, const char *known)
-{
-    const size_t known_length = strlen(known);
-    int cost[NAME_BYTES + 1]; /* of the current line of the classic table */
-
-    for (size_t j = 0; j <= known_length; j++)
-        cost[j] = (int)j;
-    for (size_t i = 1; i <= length; i++) {
-        int diagonal = cost[0];
-        cost[0] = (int)i;
-        for (size_t j = 1; j <= known_length; j++) {
-            const int replace = diagonal + (name[i - 1] != known[j - 1]);
-            const int other = 1 + (cost[j] < cost[j - 1] ? cost[j] : cost[j - 1]);
-            diagonal = cost[j];
-            cost[j] = replace < other ? replace : other;
-        }
-    }
-    return cost[known_length];
-}
-
 static void unknown_warn(const char *assignment, const char *where)
 {
-    const size_t length = strcspn(assignment, "="), compared = length < NAME_BYTES ? length : NAME_BYTES;
+    const size_t length = strcspn(assignment, "="), compared = length < HX_NAME_BYTES ? length : HX_NAME_BYTES;
     const char *value, *nearest = hx_env_rows[0].name;
     int best = INT32_MAX;
 
     if (strncmp(assignment, "HX_", 3) != 0 || row_find(assignment, &value))
         return;
     for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
-        const int distance = name_distance(assignment, compared, hx_env_rows[idx].name);
+        const int distance = hx_name_distance(assignment, compared, hx_env_rows[idx].name);
         if (distance < best) {
             best = distance;
             nearest = hx_env_rows[idx].name;

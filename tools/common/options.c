@@ -1,46 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values and names on command lines: see options.h. */
 #include "tools/common/options.h"
+#include "runtime/base/name_distance.h"
 #include "runtime/base/size.h"
 #include "tools/common/whole_file.h"
 #include <argp.h>
 #include <ctype.h>
-#include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 64, ROWS_MAX = 62 };
-
-/* Edit distance of two names; NAME_BYTES when one is too long. */
-static int distance(const char *a, const char *b)
-{
-    int row[NAME_BYTES], m = (int)strlen(b);
-
-    if (m >= NAME_BYTES || strlen(a) >= NAME_BYTES)
-        return NAME_BYTES;
-    for (int j = 0; j <= m; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= m; j++) {
-            int best = diagonal + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[m];
-}
+enum { ROWS_MAX = 62 };
 
 int option_choose(const char *what, const char *text, const char *const *names, char error[OPTION_TEXT_BYTES])
 {
-    int nearest = 0, best = NAME_BYTES;
+    int nearest = 0, best = HX_NAME_BYTES;
 
     for (int i = 0; names[i]; i++) {
-        int d = distance(text, names[i]);
+        int d = hx_name_distance(text, strlen(text), names[i]);
         if (!strcmp(text, names[i]))
             return i;
         if (d < best) {
@@ -58,11 +36,11 @@ int option_choose(const char *what, const char *text, const char *const *names, 
 }
 
 /* "All-Reduce" as "allreduce". */
-static void spelling_settle(const char *text, char plain[NAME_BYTES])
+static void spelling_settle(const char *text, char plain[HX_NAME_BYTES])
 {
     int n = 0;
 
-    for (; *text && n < NAME_BYTES - 1; text++)
+    for (; *text && n < HX_NAME_BYTES - 1; text++)
         if (*text != '-' && *text != '_')
             plain[n++] = (char)tolower((unsigned char)*text);
     plain[n] = '\0';
@@ -72,7 +50,7 @@ static void spelling_settle(const char *text, char plain[NAME_BYTES])
 
 int option_collective(const char *text, const char *const *names, char error[OPTION_TEXT_BYTES])
 {
-    char wanted[NAME_BYTES], plain[NAME_BYTES];
+    char wanted[HX_NAME_BYTES], plain[HX_NAME_BYTES];
 
     spelling_settle(text, wanted);
     for (int i = 0; names[i]; i++) {
@@ -159,50 +137,6 @@ static void table_make(const struct option_tool *tool, struct argp_option table[
     table[n] = (struct argp_option){0};
 }
 
-/* Of several letters behind one dash getopt is still there when it refuses one that is not the last. */
-static const char *refused_find(const struct argp_option *table, const struct argp_state *state)
-{
-    const char *last = state->argv[state->next - 1], *next = state->next < state->argc ? state->argv[state->next] : "";
-
-    if (next[0] != '-' || next[1] == '-' || strlen(next) < 3 || strchr(last, '='))
-        return last;
-    for (int i = 0; table[i].name; i++)
-        if (last[0] == '-' && (last[1] == table[i].key || (last[1] == '-' && !strcmp(last + 2, table[i].name)))) /* it is good */
-            return next;
-    return last[0] != '-' ? next : last;
-}
-
-/* What is wrong with an argument that argp itself refuses: an unknown option, or one without its value. */
-static void refused_tell(const struct argp_option *table, const struct argp_state *state, char error[OPTION_TEXT_BYTES])
-{
-    const char *given = refused_find(table, state);
-    const char *names[64];
-    char name[NAME_BYTES] = "", text[OPTION_TEXT_BYTES];
-    int n = 0;
-
-    for (; table[n].name && n < 63; n++)
-        names[n] = table[n].name;
-    names[n] = NULL;
-    given += strspn(given, "-");
-    strncat(name, given, strcspn(given, "=") < NAME_BYTES - 1 ? strcspn(given, "=") : NAME_BYTES - 1);
-    for (int i = 0; i < n && name[1] == 0; i++) /* by its letter */
-        if (table[i].key == name[0])
-            strcpy(name, names[i]);
-    if (option_choose("option", name, names, text) < 0)
-        memcpy(error, text, OPTION_TEXT_BYTES);
-    else
-        snprintf(error, OPTION_TEXT_BYTES, "option --%s: a value is missing, or not expected", name);
-}
-
-struct parsing {
-    const struct option_tool *tool;
-    struct argp_option table[ROWS_MAX + 1];
-    void *options;
-    uint64_t used;
-    enum option_end end;
-    char *error;
-};
-
 static int value_take(const struct option_row *row, void *options, const char *text, char error[OPTION_TEXT_BYTES])
 {
     void *field = (char *)options + row->field;
@@ -222,56 +156,81 @@ static int value_take(const struct option_row *row, void *options, const char *t
     }
 }
 
-static int option_take(struct parsing *p, int idx, char *text, struct argp_state *state)
+/* What getopt refuses of a word: an unknown option, or one without its value. */
+static void refused_tell(const struct option *longs, const char *word, char error[OPTION_TEXT_BYTES])
 {
-    const struct option_row *row = &p->tool->rows[idx];
+    const char *names[ROWS_MAX + 1] = {NULL};
+    char name[HX_NAME_BYTES];
+    int known = -1;
 
-    /* -np 4: letter and rest are a longer name, as mpirun has it */
-    if (row[1].name && row[1].kind == OPTION_SAME && text && !strcmp(text, row[1].name + 1) && state->next < state->argc)
-        text = state->argv[state->next++];
-    p->used |= (uint64_t)1 << idx;
-    return value_take(row, p->options, text, p->error);
+    word += strspn(word, "-");
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+    for (int i = 0; longs[i].name; i++) {
+        names[i] = longs[i].name;
+        known = known < 0 && longs[i].val == optopt ? i : known;
+    }
+    known = known < 0 ? option_choose("option", name, names, error) : known;
+    if (known >= 0)
+        snprintf(error, OPTION_TEXT_BYTES, "option --%s: a value is missing, or not expected", names[known]);
 }
 
-static error_t key_take(int key, char *text, struct argp_state *state)
+/* getopt's view of argp's table: words in their order, and a missing value is ':'. */
+static void longs_make(const struct argp_option *table, struct option longs[ROWS_MAX + 1], char letters[2 * ROWS_MAX + 3])
 {
-    struct parsing *p = state->input;
-    int took = 0;
+    const struct argp_option *of = table;
+    int i = 0;
 
-    if (key == ARGP_KEY_ERROR) {
-        if (p->end == OPTION_GO_ON && !p->error[0])
-            refused_tell(p->table, state, p->error);
-        p->end = p->end == OPTION_GO_ON ? OPTION_WRONG : p->end;
-        return 0;
+    letters += sprintf(letters, "-:");
+    for (; table[i].name; i++) {
+        of = table[i].flags & OPTION_ALIAS ? of : &table[i];
+        longs[i] = (struct option){table[i].name, of->arg ? required_argument : no_argument, NULL, of->key};
+        if (table[i].key && table[i].key < KEY_FIRST)
+            letters += sprintf(letters, of->arg ? "%c:" : "%c", of->key);
     }
-    if (key == 'h' || key == 'V') {
-        p->end = key == 'h' ? OPTION_HELP : OPTION_VERSION;
-        return ECANCELED;
-    }
-    if (key == ARGP_KEY_ARG && p->tool->word) {
-        took = p->tool->word(p->options, state->argv + state->next - 1, state->argc - state->next + 1, p->error);
-        state->next += took > 0 ? took - 1 : 0;
-        return took < 0 ? EINVAL : 0;
-    }
-    for (int i = 0; p->table[i].name && key > 0; i++)
-        if (p->table[i].key == key && !(p->table[i].flags & OPTION_ALIAS))
-            return option_take(p, i, text, state) < 0 ? EINVAL : 0;
-    return ARGP_ERR_UNKNOWN;
+    longs[i] = (struct option){0};
 }
 
 enum option_end option_parse(const struct option_tool *tool, int argc, char **argv, void *options, uint64_t *used,
                              char error[OPTION_TEXT_BYTES])
 {
-    struct parsing p = {.tool = tool, .options = options, .error = error};
-    const struct argp argp = {p.table, key_take, tool->words, tool->about, NULL, NULL, NULL};
+    struct argp_option table[ROWS_MAX + 1];
+    struct option longs[ROWS_MAX + 1];
+    char letters[2 * ROWS_MAX + 3];
+    uint64_t none;
+    int key, at = 1, took, row;
 
+    table_make(tool, table);
+    longs_make(table, longs, letters);
+    used = used ? used : &none;
+    *used = 0;
     error[0] = '\0';
-    table_make(tool, p.table);
-    if (argp_parse(&argp, argc, argv, ARGP_SILENT | ARGP_IN_ORDER, NULL, &p) != 0 && p.end == OPTION_GO_ON)
-        p.end = OPTION_WRONG;
-    if (used)
-        *used = p.used;
-    return p.end;
+    opterr = optind = 0;
+    for (; (key = getopt_long(argc, argv, letters, longs, NULL)) != -1; at = optind) {
+        if (key == '?' || key == ':') {
+            refused_tell(longs, argv[at], error);
+            return OPTION_WRONG;
+        }
+        if (key == 'h' || key == 'V')
+            return key == 'h' ? OPTION_HELP : OPTION_VERSION;
+        if (key == 1) {
+            if ((took = tool->word(options, argv + optind - 1, argc - optind + 1, error)) < 0)
+                return OPTION_WRONG;
+            optind += took - 1;
+            continue;
+        }
+        for (row = 0; longs[row].val != key; row++)
+            ;
+        const struct option_row *same = &tool->rows[row + 1];
+        if (same->name && same->kind == OPTION_SAME && optarg && !strcmp(optarg, same->name + 1) && optind < argc)
+            optarg = argv[optind++]; /* -np 4: letter and rest are the longer name, as mpirun has it */
+        *used |= (uint64_t)1 << row;
+        if (value_take(&tool->rows[row], options, optarg, error) < 0)
+            return OPTION_WRONG;
+    }
+    for (at = optind; at < argc; at += took) /* behind -- */
+        if ((took = tool->word(options, argv + at, argc - at, error)) < 0)
+            return OPTION_WRONG;
+    return OPTION_GO_ON;
 }
 
 const char *option_foreign(const struct option_tool *tool, uint64_t used, unsigned commands)
@@ -286,7 +245,7 @@ int option_answer(const struct option_tool *tool, enum option_end end, const cha
 {
     static char text[1 << 16];
     struct argp_option table[ROWS_MAX + 1];
-    const struct argp argp = {table, key_take, tool->words, tool->about, NULL, NULL, NULL};
+    const struct argp argp = {.options = table, .args_doc = tool->words, .doc = tool->about};
 
     setvbuf(stdout, text, _IOFBF, sizeof(text)); /* in one piece: argp does not keep the errno of a part that cannot be written */
     table_make(tool, table);
