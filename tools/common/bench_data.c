@@ -12,39 +12,47 @@
 
 #define VALUES 32
 
+enum { SIGNED, UNSIGNED, FLOAT, HALF };                  /* numbers, */
+enum { ONE, COMPLEX, PAIR };                             /* of which a type has one, two, or one and an index */
+
+#define SUMS (1 << HX_SUM | 1 << HX_PROD)
+#define ORDERS (1 << HX_MIN | 1 << HX_MAX)
+#define MEANS (1 << HX_AVG)
+#define BITS (1 << HX_BAND | 1 << HX_BOR | 1 << HX_BXOR)
+#define LOGIC (1 << HX_LAND | 1 << HX_LOR | 1 << HX_LXOR)
+#define PLACES (1 << HX_MINLOC | 1 << HX_MAXLOC)
+
+struct type {
+    size_t bytes, number_bytes;
+    int64_t exact; /* integers up to this are exact in the type; here at most 2^20 */
+    int number, form, ops;
+};
+
+#define WHOLE(bytes, exact, number) {bytes, bytes, exact, number, ONE, SUMS | ORDERS | BITS | LOGIC}
+#define REAL(bytes, exact, number) {bytes, bytes, exact, number, ONE, SUMS | ORDERS | MEANS}
+#define TWO(bytes) {2 * (bytes), bytes, 1 << 20, FLOAT, COMPLEX, SUMS | MEANS}
+#define INDEXED(bytes, number) {2 * (bytes), bytes, 1 << 20, number, PAIR, PLACES}
+
+static const struct type types[] = {
+    [HX_INT8] = WHOLE(1, 127, SIGNED),         [HX_INT16] = WHOLE(2, 32767, SIGNED),
+    [HX_INT32] = WHOLE(4, 1 << 20, SIGNED),    [HX_INT64] = WHOLE(8, 1 << 20, SIGNED),
+    [HX_UINT8] = WHOLE(1, 255, UNSIGNED),      [HX_UINT16] = WHOLE(2, 65535, UNSIGNED),
+    [HX_UINT32] = WHOLE(4, 1 << 20, UNSIGNED), [HX_UINT64] = WHOLE(8, 1 << 20, UNSIGNED),
+    [HX_FLOAT16] = REAL(2, 2048, HALF),        [HX_BFLOAT16] = REAL(2, 256, HALF),
+    [HX_FLOAT32] = REAL(4, 1 << 20, FLOAT),    [HX_FLOAT64] = REAL(8, 1 << 20, FLOAT),
+    [HX_COMPLEX64] = TWO(4),                   [HX_COMPLEX128] = TWO(8),
+    [HX_BYTE] = {1, 1, 255, UNSIGNED, ONE, BITS},
+    [HX_FLOAT32_INDEX] = INDEXED(4, FLOAT),    [HX_FLOAT64_INDEX] = INDEXED(8, FLOAT),
+    [HX_INT32_INDEX] = INDEXED(4, SIGNED),     [HX_INT64_INDEX] = INDEXED(8, SIGNED)};
+
 static struct {
     hx_dtype_t dtype;
+    struct type type;
     hx_op_t op;
     int nranks, contributors; /* ranks from contributors on hold zeros in a sum, which would not be exact else */
-    size_t element_bytes;
     int64_t value[VALUES];
     _Alignas(16) unsigned char encoded[VALUES][16], zero[VALUES][16];
 } data;
-
-static const struct {
-    size_t bytes;
-    int64_t exact; /* integers up to this are exact in the type; here at most 2^20 */
-} types[] = {
-    [HX_INT8] = {1, 127},       [HX_INT16] = {2, 32767},   [HX_INT32] = {4, 1 << 20},     [HX_INT64] = {8, 1 << 20},
-    [HX_UINT8] = {1, 255},      [HX_UINT16] = {2, 65535},  [HX_UINT32] = {4, 1 << 20},    [HX_UINT64] = {8, 1 << 20},
-    [HX_FLOAT16] = {2, 2048},   [HX_BFLOAT16] = {2, 256},  [HX_FLOAT32] = {4, 1 << 20},   [HX_FLOAT64] = {8, 1 << 20},
-    [HX_BYTE] = {1, 255},       [HX_COMPLEX64] = {8, 1 << 20}, [HX_COMPLEX128] = {16, 1 << 20},
-    [HX_FLOAT32_INDEX] = {8, 1 << 20}, [HX_FLOAT64_INDEX] = {16, 1 << 20}, [HX_INT32_INDEX] = {8, 1 << 20}, [HX_INT64_INDEX] = {16, 1 << 20}};
-
-static int is_complex(hx_dtype_t t)
-{
-    return t == HX_COMPLEX64 || t == HX_COMPLEX128;
-}
-
-static int is_pair(hx_dtype_t t)
-{
-    return t >= HX_FLOAT32_INDEX && t <= HX_INT64_INDEX;
-}
-
-static int is_float(hx_dtype_t t)
-{
-    return t >= HX_FLOAT16 && t <= HX_FLOAT64;
-}
 
 size_t bench_dtype_bytes(hx_dtype_t dtype)
 {
@@ -53,15 +61,7 @@ size_t bench_dtype_bytes(hx_dtype_t dtype)
 
 int bench_op_defined(hx_dtype_t dtype, hx_op_t op)
 {
-    if (is_pair(dtype) || op >= HX_MINLOC)
-        return is_pair(dtype) && op >= HX_MINLOC;
-    if (op >= HX_BAND)
-        return dtype == HX_BYTE ? op <= HX_BXOR : !is_float(dtype) && !is_complex(dtype);
-    if (op == HX_AVG)
-        return is_float(dtype) || is_complex(dtype);
-    if (op == HX_MIN || op == HX_MAX)
-        return dtype != HX_BYTE && !is_complex(dtype);
-    return dtype != HX_BYTE;
+    return types[dtype].ops >> op & 1;
 }
 
 /* Small integers only: no rounding, no overflow. */
@@ -90,58 +90,47 @@ static double half_value(uint16_t bits, hx_dtype_t type)
     return bits & 0x8000 ? -value : value;
 }
 
-#define PUT(type) do { type x = (type)v; memcpy(at, &x, sizeof(x)); } while (0)
-#define GET(type) do { type x; memcpy(&x, at, sizeof(x)); return (double)x; } while (0)
+union number {
+    uint64_t whole; /* little-endian: its first bytes are those of a shorter one */
+    float single;
+    double real;
+    uint16_t half;
+};
 
-/* One value; of a pair the value, of a complex type one part (an input's imaginary part is zero for products, else the mirrored value). */
+/* One number; of a complex type one part (an input's imaginary part is zero for products, else the mirrored value). */
 static void encode(int64_t v, void *at)
 {
-    switch (data.dtype) {
-    case HX_INT8: PUT(int8_t); break;
-    case HX_INT16: PUT(int16_t); break;
-    case HX_INT32: case HX_INT32_INDEX: PUT(int32_t); break;
-    case HX_INT64: case HX_INT64_INDEX: PUT(int64_t); break;
-    case HX_UINT8: case HX_BYTE: PUT(uint8_t); break;
-    case HX_UINT16: PUT(uint16_t); break;
-    case HX_UINT32: PUT(uint32_t); break;
-    case HX_UINT64: PUT(uint64_t); break;
-    case HX_FLOAT16: case HX_BFLOAT16: {
-        uint16_t x = half_bits((float)v, data.dtype);
-        memcpy(at, &x, 2);
-        break;
-    }
-    case HX_FLOAT32: case HX_COMPLEX64: case HX_FLOAT32_INDEX: PUT(float); break;
-    case HX_FLOAT64: case HX_COMPLEX128: case HX_FLOAT64_INDEX: PUT(double); break;
-    case HX_DTYPE_MAX: break;
-    }
+    union number x = {.whole = (uint64_t)v};
+
+    if (data.type.number == HALF)
+        x.half = half_bits((float)v, data.dtype);
+    else if (data.type.number == FLOAT && data.type.number_bytes == sizeof(float))
+        x.single = (float)v;
+    else if (data.type.number == FLOAT)
+        x.real = (double)v;
+    memcpy(at, &x, data.type.number_bytes);
 }
 
 static double decode(const void *at)
 {
-    switch (data.dtype) {
-    case HX_INT8: GET(int8_t);
-    case HX_INT16: GET(int16_t);
-    case HX_INT32: case HX_INT32_INDEX: GET(int32_t);
-    case HX_INT64: case HX_INT64_INDEX: GET(int64_t);
-    case HX_UINT8: case HX_BYTE: GET(uint8_t);
-    case HX_UINT16: GET(uint16_t);
-    case HX_UINT32: GET(uint32_t);
-    case HX_UINT64: GET(uint64_t);
-    case HX_FLOAT16: case HX_BFLOAT16: {
-        uint16_t x;
-        memcpy(&x, at, 2);
-        return half_value(x, data.dtype);
+    union number x = {.whole = 0};
+    const unsigned unused = 64 - 8 * (unsigned)data.type.number_bytes;
+
+    memcpy(&x, at, data.type.number_bytes);
+    switch (data.type.number) {
+    case SIGNED: return (double)((int64_t)(x.whole << unused) >> unused);
+    case UNSIGNED: return (double)x.whole;
+    case HALF: return half_value(x.half, data.dtype);
+    default: return data.type.number_bytes == sizeof(float) ? (double)x.single : x.real;
     }
-    case HX_FLOAT32: case HX_COMPLEX64: case HX_FLOAT32_INDEX: GET(float);
-    case HX_FLOAT64: case HX_COMPLEX128: case HX_FLOAT64_INDEX: GET(double);
-    case HX_DTYPE_MAX: break;
-    }
-    return NAN;
 }
 
 static double index_decode(const void *at)
 {
-    GET(int32_t);
+    int32_t index;
+
+    memcpy(&index, at, sizeof(index));
+    return index;
 }
 
 /* Of a pair the index; a few pairs each have the same value. */
@@ -164,26 +153,25 @@ static int64_t value_of(int k, int64_t most)
 
 void bench_data_open(hx_dtype_t dtype, hx_op_t op, int nranks)
 {
-    memset(&data, 0, sizeof(data));
-    data.dtype = dtype;
-    data.op = op;
-    data.nranks = nranks;
-    data.element_bytes = types[dtype].bytes;
     int64_t exact = types[dtype].exact, most = exact / nranks;
     int sums = op == HX_SUM || op == HX_AVG;
-    most = most < 1 ? 1 : most > VALUES - 1 ? VALUES - 1 : most;
+
+    memset(&data, 0, sizeof(data));
+    data.dtype = dtype;
+    data.type = types[dtype];
+    data.op = op;
+    data.nranks = nranks;
     data.contributors = sums && nranks > exact ? (int)exact : nranks;
-    for (int k = 0; k < VALUES; k++) {
-        data.value[k] = value_of(k, most);
-        encode(data.value[k], data.encoded[k]);
+    most = most < 1 ? 1 : most > VALUES - 1 ? VALUES - 1 : most;
+    for (unsigned k = 0; k < VALUES; k++) {
+        const int32_t index = index_of(k);
+        unsigned char *second = data.encoded[k] + data.type.bytes / 2;
+        encode(data.value[k] = value_of((int)k, most), data.encoded[k]);
+        if (data.type.form == PAIR)
+            memcpy(second, &index, sizeof(index));
+        else if (data.type.form == COMPLEX && op != HX_PROD)
+            encode(value_of(VALUES - 1 - (int)k, most), second);
     }
-    for (unsigned k = 0; k < VALUES && is_pair(dtype); k++) {
-        int32_t index = index_of(k);
-        memcpy(data.encoded[k] + data.element_bytes / 2, &index, sizeof(index));
-    }
-    if (is_complex(dtype) && op != HX_PROD)
-        for (int k = 0; k < VALUES; k++)
-            encode(data.value[VALUES - 1 - k], data.encoded[k] + data.element_bytes / 2);
 }
 
 static uint32_t key_of(int rank, uint32_t call)
@@ -204,7 +192,7 @@ void bench_data_fill(void *buf, size_t count, int rank, uint32_t call)
 {
     const unsigned char(*table)[16] = rank < data.contributors ? data.encoded : data.zero;
     uint32_t key = key_of(rank, call);
-    switch (data.element_bytes) {
+    switch (data.type.bytes) {
     case 1: FILL(1); break;
     case 2: FILL(2); break;
     case 4: FILL(4); break;
@@ -233,7 +221,7 @@ static int64_t fold(int64_t a, int64_t b)
 static int64_t input(int rank, size_t i, uint32_t call, int part)
 {
     unsigned k = pick(key_of(rank, call), i);
-    if (part && is_pair(data.dtype))
+    if (part && data.type.form == PAIR)
         return index_of(k);
     if (rank >= data.contributors || (part && data.op == HX_PROD))
         return 0;
@@ -257,7 +245,7 @@ static double reduced(size_t i, uint32_t call, int part, int n, int scans)
 {
     if (part && data.op == HX_PROD)
         return 0;
-    if (is_pair(data.dtype))
+    if (data.type.form == PAIR)
         return (double)input(winner(i, call, n), i, call, part);
     int64_t all = input(0, i, call, part);
     int logical = data.op == HX_LAND || data.op == HX_LOR || data.op == HX_LXOR;
@@ -283,49 +271,49 @@ static int agrees(double got, double expected, int averaged)
     return fabs(got - expected) <= relative * fabs(expected);
 }
 
-/* Who contributed element i of a result that is not reduced; -1: it is. */
-static int source_of(enum hx_function collective, size_t i, size_t count, int root)
+/* Who contributed element i of a result that is not reduced; -1: it is. *element: of that one's input; before, of what all contribute. */
+static int source_of(enum hx_function collective, size_t i, size_t count, int root, size_t *element)
 {
     if (bench_joins_counts(collective)) { /* the last rank whose block starts no later */
         int r = data.nranks - 1;
         while (bench_block_start(count, r, data.nranks) > i)
             r--;
+        *element = i - bench_block_start(count, r, data.nranks);
         return r;
     }
-    if (bench_gathers(collective) || bench_has_pairs(collective))
+    if (bench_gathers(collective) || bench_has_pairs(collective)) {
+        *element -= i - i % count;
         return (int)(i / count);
+    }
     return hx_coll_gives(hx_function_coll(collective)) == HX_HOLDS_ROOT ? root : -1;
 }
 
 uint64_t bench_data_check(enum hx_function collective, const void *out, size_t count, int rank, int root,
                           uint32_t call, char text[BENCH_TEXT_BYTES])
 {
-    int gathers = bench_gathers(collective) && !bench_has_counts(collective), parts = is_complex(data.dtype) || is_pair(data.dtype) ? 2 : 1;
-    int all_to_all = bench_has_pairs(collective);
-    size_t n = gathers || all_to_all ? count * (size_t)data.nranks : count;
-    int scatters = bench_scatters(collective) && !bench_has_counts(collective);
-    size_t first = scatters || all_to_all ? count * (size_t)rank : 0;
-    if (bench_scatters(collective) && bench_has_counts(collective)) {
+    const int contributors = hx_coll_contributors(hx_function_coll(collective), data.nranks, rank), parts = data.type.form != ONE ? 2 : 1;
+    const int pairs = bench_has_pairs(collective), scatters = bench_scatters(collective), counts = bench_has_counts(collective);
+    size_t n = pairs || (bench_gathers(collective) && !counts) ? count * (size_t)data.nranks : count;
+    size_t first = pairs || (scatters && !counts) ? count * (size_t)rank : 0;
+    uint64_t wrong = 0;
+
+    if (scatters && counts) {
         first = bench_block_start(count, rank, data.nranks);
         n = bench_block_start(count, rank + 1, data.nranks) - first;
     }
-    int contributors = hx_coll_contributors(hx_function_coll(collective), data.nranks, rank);
-    uint64_t wrong = 0;
     for (size_t i = 0; i < n; i++) {
         for (int part = 0; part < parts; part++) {
-            const char *at = (const char *)out + i * data.element_bytes + (size_t)part * data.element_bytes / 2;
-            double got = part && is_pair(data.dtype) ? index_decode(at) : decode(at);
-            int source = source_of(collective, i, count, root);
-            size_t element = (gathers ? 0 : first) + (gathers || all_to_all ? i % count : i); /* of its source's input */
-            if (bench_joins_counts(collective))
-                element = i - bench_block_start(count, source, data.nranks);
+            const char *at = (const char *)out + i * data.type.bytes + (size_t)part * data.type.bytes / 2;
+            double got = part && data.type.form == PAIR ? index_decode(at) : decode(at);
+            size_t element = first + i;
+            int source = source_of(collective, i, count, root, &element);
             double expected = source >= 0 ? (double)input(source, element, call, part)
                                           : reduced(first + i, call, part, contributors, bench_is_scan(collective));
             if (agrees(got, expected, source < 0 && data.op == HX_AVG))
                 continue;
             if (wrong++ == 0)
                 snprintf(text, BENCH_TEXT_BYTES, "rank %d, element %zu of %zu%s: got %.17g, expected %.17g", rank, i, n,
-                         !part ? "" : is_pair(data.dtype) ? " (index)" : " (imaginary part)", got, expected);
+                         !part ? "" : data.type.form == PAIR ? " (index)" : " (imaginary part)", got, expected);
         }
     }
     return wrong;

@@ -4,6 +4,7 @@
 #include "tools/common/bench_backend.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 void bench_row_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row)
@@ -64,11 +65,6 @@ static int call_library(const struct bench_loop *l, uint32_t call)
     return bench_backend_call(&c);
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 int bench_loop_has_result(const struct bench_loop *l)
 {
     if (hx_coll_gets(hx_function_coll(l->row->collective)) == HX_HOLDS_ROOT)
@@ -111,56 +107,24 @@ static void call_floor(const struct bench_loop *l, uint32_t call)
         }
     } else if (l->in_bytes >= l->out_bytes) { /* all-reduce; reduce-scatter reads p blocks */
         for (size_t at = 0; at < l->in_bytes && l->out_bytes; at += l->out_bytes)
-            memcpy(out, in + at, least(l->out_bytes, l->in_bytes - at));
+            memcpy(out, in + at, MIN(l->out_bytes, l->in_bytes - at));
     } else {
         for (size_t at = 0; at < l->out_bytes && l->in_bytes; at += l->in_bytes)
-            memcpy(out + at, in, least(l->in_bytes, l->out_bytes - at));
+            memcpy(out + at, in, MIN(l->in_bytes, l->out_bytes - at));
     }
     __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
 }
 
-/* What a rank does next, untimed, must not keep a core from another that is still being timed; nor its messages from moving. */
-static int all_done(void)
+/* So many calls in a row. They are timed from the moment at which all ranks may begin; what a rank does by itself from when it begins, since
+ * where ranks share cores others may come first. */
+static int batch_time(struct bench_loop *l, enum bench_action action, uint64_t n, double *ns)
 {
-    return bench_barrier();
-}
-
-/* Calls are timed from the moment at which all ranks may begin; what a rank does by itself from when it begins, since where ranks share
- * cores others may come first. */
-static double begin_together(const struct bench_loop *l, enum bench_action action)
-{
-    double begin = bench_start_together(l->job);
-    return action == CALL_LIBRARY ? begin : 1e9 * hx_now_s();
-}
-
-/* One repetition of calls that would overlap in a row: the mean of calls that all ranks start together, one by one. */
-static int time_apart(struct bench_loop *l, enum bench_action action, double *ns)
-{
-    int failed = 0;
-    *ns = 0;
-    for (uint64_t i = 0; i < l->row->iterations && !failed; i++, l->call++) {
-        rewrite_input(l, l->call);
-        double begin = begin_together(l, action);
-        if (action == CALL_LIBRARY)
-            failed = call_library(l, l->call);
-        else if (action == CALL_FLOOR)
-            call_floor(l, l->call);
-        *ns += (1e9 * hx_now_s() - begin - l->job->clock_ns) / (double)l->row->iterations;
-        failed = failed || all_done();
-    }
-    return failed;
-}
-
-/* One repetition: *ns per call on this rank. -1 when the backend failed. */
-static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
-{
-    const uint64_t n = l->row->iterations;
     uint32_t call = l->call;
     int failed = 0;
-    if (l->apart)
-        return time_apart(l, action, ns);
+
     rewrite_input(l, call);
-    double begin = begin_together(l, action);
+    double begin = bench_start_together(l->job);
+    begin = action == CALL_LIBRARY ? begin : 1e9 * hx_now_s();
     for (uint64_t i = 0; i < n && !failed; i++, call++) {
         if (i > 0)
             rewrite_input(l, call);
@@ -169,9 +133,24 @@ static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
         else if (action == CALL_FLOOR)
             call_floor(l, call);
     }
-    *ns = (1e9 * hx_now_s() - begin - l->job->clock_ns) / (double)n;
+    *ns += 1e9 * hx_now_s() - begin - l->job->clock_ns;
     l->call = call;
-    return failed || all_done() ? -1 : 0;
+    /* what a rank does next, untimed, must not keep a core from another that is still being timed; nor its messages from moving */
+    return failed || bench_barrier();
+}
+
+/* One repetition: *ns per call on this rank; of calls that would overlap in a row the mean of those that all ranks start together, one by
+ * one. -1 when the backend failed. */
+static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
+{
+    const uint64_t n = l->row->iterations, in_a_row = l->apart ? 1 : n;
+    int failed = 0;
+
+    *ns = 0;
+    for (uint64_t done = 0; done < n && !failed; done += in_a_row)
+        failed = batch_time(l, action, in_a_row, ns);
+    *ns /= (double)n;
+    return failed ? -1 : 0;
 }
 
 static double rewriting_measure(struct bench_loop *l)

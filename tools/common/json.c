@@ -8,28 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All of a file, and a NUL behind it. NULL: errno tells. */
+/* All of a file, and a NUL behind it; or up to a NUL in it, which *bytes then counts. NULL: errno tells. */
 static char *text_read(const char *path, size_t *bytes)
 {
     FILE *in = fopen(path, "re");
-    char *text = NULL, *more;
-    size_t room = 1 << 16;
-    int error = in ? 0 : errno, more_to_come = in != NULL;
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t got;
 
-    for (*bytes = 0; more_to_come && !error; room *= 2) {
-        if (room > INT_MAX) { /* more than json-c takes */
-            error = EFBIG;
-        } else if (!(more = realloc(text, room))) {
-            error = ENOMEM;
-        } else {
-            text = more;
-            *bytes += fread(text + *bytes, 1, room - *bytes - 1, in);
-            error = ferror(in) ? errno : 0;
-            more_to_come = *bytes == room - 1;
-        }
-    }
-    if (in)
-        fclose(in);
+    if (!in)
+        return NULL;
+    got = getdelim(&text, &room, '\0', in);
+    const int error = got >= INT_MAX ? EFBIG : got < 0 && !feof(in) ? errno : 0; /* json-c takes no more */
+    *bytes = got < 0 ? 0 : (size_t)got;
+    fclose(in);
     if (!error) {
         text[*bytes] = '\0';
         return text;
