@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 bin_PROGRAMS += tools/coll_plan
 tools_coll_plan_SOURCES = tools/plan/coll_plan.c tools/plan/coll_plan.h tools/plan/plan_options.c tools/common/names.c tools/plan/plan_help.c tools/plan/plan_explain.c tools/plan/plan_cost.c \
-    tools/plan/plan_cost.h tools/plan/plan_json.c tools/plan/plan_rounds.c tools/plan/plan_rounds.h tools/plan/plan_draw.c \
+    tools/plan/plan_json.c tools/plan/plan_rounds.c tools/plan/plan_rounds.h tools/plan/plan_draw.c \
     tools/plan/plan_compare.c tools/plan/plan_verify.c \
     $(report_sources)
 tools_coll_plan_CFLAGS = $(AM_CFLAGS)

@@ -6,7 +6,7 @@
  * after the other. So the terms add up to the time whatever the model's formulas are; what is left when all is free is
  * the rest.
  */
-#include "tools/plan/plan_cost.h"
+#include "tools/plan/coll_plan.h"
 #include "runtime/base/clock.h"
 #include "tools/common/median.h"
 #include <math.h>

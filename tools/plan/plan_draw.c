@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan draw: the rounds of a plan as JSON, for coll_report to draw. */
-#include "tools/plan/plan_cost.h"
 #include "tools/plan/plan_rounds.h"
 #include "tools/common/json.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan explain and big: the choice for one call, and what follows from it. */
-#include "tools/plan/plan_cost.h"
+#include "tools/plan/coll_plan.h"
 #include "runtime/plan/check.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan --json. The keys are told in plan_help.c; they stay as they are while the version in the document does. */
-#include "tools/plan/plan_cost.h"
+#include "tools/plan/coll_plan.h"
 #include "tools/common/json.h"
 #include <stdlib.h>
 #include <string.h>

@@ -136,58 +136,50 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     return 1;
 }
 
-static int candidate_check(struct totals *t, const struct ground *ground, struct hx_candidate *candidate)
+static void candidate_check(struct totals *t, const struct ground *ground, struct hx_candidate *candidate)
 {
-    int n = ground->shape->nranks, rooted = hx_coll_is_rooted(candidate->coll);
-    int every = n <= ALL_ROOTS_RANKS ? 1 : n / 2 - 1, failed = 0; /* else 0, n/2 - 1, n - 2, and n - 1 */
+    int n = ground->shape->nranks, last = hx_coll_is_rooted(candidate->coll) ? n - 1 : 0;
+    int every = n <= ALL_ROOTS_RANKS ? 1 : n / 2 - 1; /* else 0, n/2 - 1, n - 2, and n - 1 */
 
-    for (candidate->root = 0; candidate->root < (rooted ? n : 1) && !failed; candidate->root += every)
-        failed = root_check(t, ground, candidate);
-    if (rooted && every > 1 && !failed) {
-        candidate->root = n - 1;
-        failed = root_check(t, ground, candidate);
-    }
     candidate->root = 0;
-    return failed;
+    while (root_check(t, ground, candidate) == 0 && candidate->root < last)
+        candidate->root = candidate->root + every < last ? candidate->root + every : last;
+    candidate->root = 0;
 }
 
 /* ---- candidates ---- */
 
 /* The line of one candidate, whatever its lanes, or channels of a flat one: 1, 2 and the most. */
-static void candidate_verify(struct totals *t, struct hx_candidate *candidate, int flat)
+static void candidate_verify(struct totals *t, struct hx_candidate candidate)
 {
+    const int flat = candidate.flat != NULL;
     char name[HX_CANDIDATE_NAME_BYTES];
     long passed = t->passed, failed = t->failed;
     int shapes = 0;
 
-    candidate->lanes = flat ? 0 : 1;
-    candidate->channels = 0;
-    if (!flat && ((candidate->first ? candidate->first->coll : HX_COLL_COUNT) != hx_candidate_first(candidate->coll, 1) ||
-                  (candidate->last ? candidate->last->coll : HX_COLL_COUNT) != hx_candidate_last(candidate->coll, 1)))
-        candidate->lanes = 2; /* these parts are for several lanes only */
-    if (!plan_uses(t->options, candidate) || t->number++ != t->mine)
+    if (!plan_uses(t->options, &candidate) || t->number++ != t->mine)
         return;
     t->mine = atomic_fetch_add(&t->team->taken, 1);
-    hx_candidate_name(candidate, name);
+    hx_candidate_name(&candidate, name);
     if (!flat)
         *strrchr(name, ' ') = 0;
     for (int g = 0; g < t->ngrounds; g++) {
         int most = t->grounds[g].shape->max_local, lanes[3] = {1, 2, most}, fits = 0;
         if (flat)
-            most = lanes[2] = hx_algorithm_most_channels(candidate->flat, t->grounds[g].shape);
+            most = lanes[2] = hx_algorithm_most_channels(candidate.flat, t->grounds[g].shape);
         for (int i = 0; i < (most < 3 ? most : 3); i++) {
-            candidate->lanes = flat ? 0 : lanes[i];
-            candidate->channels = flat ? lanes[i] : 0;
-            if (!hx_candidate_fits(candidate, t->grounds[g].shape) ||
-                (candidate->ordered && hx_shape_is_in_order(t->grounds[g].shape))) /* there it is no other plan */
+            candidate.lanes = flat ? 0 : lanes[i];
+            candidate.channels = flat ? lanes[i] : 0;
+            if (!hx_candidate_fits(&candidate, t->grounds[g].shape) ||
+                (candidate.ordered && hx_shape_is_in_order(t->grounds[g].shape))) /* there it is no other plan */
                 continue;
             fits = 1;
-            candidate_check(t, &t->grounds[g], candidate);
+            candidate_check(t, &t->grounds[g], &candidate);
         }
         shapes += fits;
     }
     if (shapes)
-        printf("%-21s %-45s %4d shapes %6ld checks  %s\n", hx_coll_name(candidate->coll), name, shapes,
+        printf("%-21s %-45s %4d shapes %6ld checks  %s\n", hx_coll_name(candidate.coll), name, shapes,
                t->passed + t->failed - passed - failed, t->failed > failed ? "FAILED" : "passed");
     fflush(stdout);
 }
@@ -200,10 +192,10 @@ static void compositions_verify(struct totals *t, enum hx_coll coll, int lanes)
     const struct hx_algorithm *a = NULL;
 
     for (int i = 0; outer == HX_COLL_COUNT ? i++ == 0 : (a = hx_algorithm_next(outer, HX_SCOPE_INTRA, &i)) != NULL;) {
-        struct hx_candidate c = {.coll = coll, .first = first == HX_COLL_COUNT ? NULL : a};
+        struct hx_candidate c = {.coll = coll, .lanes = lanes, .first = first == HX_COLL_COUNT ? NULL : a};
         c.last = a ? hx_algorithm_find(last, HX_SCOPE_INTRA, a->name) : NULL;
         for (int j = 0; (c.last || last == HX_COLL_COUNT) && (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
-            candidate_verify(t, &c, 0);
+            candidate_verify(t, c);
     }
 }
 
@@ -213,9 +205,9 @@ static void coll_verify(struct totals *t, enum hx_coll coll)
     int idx = 0;
 
     while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
-        candidate_verify(t, &(struct hx_candidate){.coll = coll, .flat = a}, 1);
+        candidate_verify(t, (struct hx_candidate){.coll = coll, .flat = a});
         if (hx_coll_reduces(coll) && !hx_coll_is_scan(coll))
-            candidate_verify(t, &(struct hx_candidate){.coll = coll, .ordered = 1, .flat = a}, 1);
+            candidate_verify(t, (struct hx_candidate){.coll = coll, .ordered = 1, .flat = a});
     }
     compositions_verify(t, coll, 1);
     if (hx_candidate_first(coll, 2) != hx_candidate_first(coll, 1) || hx_candidate_last(coll, 2) != hx_candidate_last(coll, 1))
