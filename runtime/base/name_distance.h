@@ -6,7 +6,7 @@
 
 enum { HX_NAME_BYTES = 64 }; /* no name that is known is longer */
 
-/* Edit distance (insert, delete, replace: 1 each) of a name of length bytes and a known name. HX_NAME_BYTES if one is longer than that. */
+/* Edit distance (insert, delete, replace: 1 each) of a name of length bytes and a known name; HX_NAME_BYTES if one is longer. */
 static inline int hx_name_distance(const char *name, size_t length, const char *known)
 {
     const size_t known_length = strlen(known);

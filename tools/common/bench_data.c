@@ -271,7 +271,7 @@ static int agrees(double got, double expected, int averaged)
     return fabs(got - expected) <= relative * fabs(expected);
 }
 
-/* Who contributed element i of a result that is not reduced; -1: it is. *element: of that one's input; before, of what all contribute. */
+/* Who contributed element i of a result that is not reduced; -1: it is. *element becomes that of the contributor's input. */
 static int source_of(enum hx_function collective, size_t i, size_t count, int root, size_t *element)
 {
     if (bench_joins_counts(collective)) { /* the last rank whose block starts no later */
@@ -291,7 +291,8 @@ static int source_of(enum hx_function collective, size_t i, size_t count, int ro
 uint64_t bench_data_check(enum hx_function collective, const void *out, size_t count, int rank, int root,
                           uint32_t call, char text[BENCH_TEXT_BYTES])
 {
-    const int contributors = hx_coll_contributors(hx_function_coll(collective), data.nranks, rank), parts = data.type.form != ONE ? 2 : 1;
+    const int contributors = hx_coll_contributors(hx_function_coll(collective), data.nranks, rank);
+    const int parts = data.type.form != ONE ? 2 : 1;
     const int pairs = bench_has_pairs(collective), scatters = bench_scatters(collective), counts = bench_has_counts(collective);
     size_t n = pairs || (bench_gathers(collective) && !counts) ? count * (size_t)data.nranks : count;
     size_t first = pairs || (scatters && !counts) ? count * (size_t)rank : 0;

@@ -115,8 +115,8 @@ static void call_floor(const struct bench_loop *l, uint32_t call)
     __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
 }
 
-/* So many calls in a row. They are timed from the moment at which all ranks may begin; what a rank does by itself from when it begins, since
- * where ranks share cores others may come first. */
+/* So many calls in a row. They are timed from the moment at which all ranks may begin; what a rank does by itself from when
+ * it begins, since where ranks share cores others may come first. */
 static int batch_time(struct bench_loop *l, enum bench_action action, uint64_t n, double *ns)
 {
     uint32_t call = l->call;
@@ -139,8 +139,8 @@ static int batch_time(struct bench_loop *l, enum bench_action action, uint64_t n
     return failed || bench_barrier();
 }
 
-/* One repetition: *ns per call on this rank; of calls that would overlap in a row the mean of those that all ranks start together, one by
- * one. -1 when the backend failed. */
+/* One repetition: *ns per call on this rank; of calls that would overlap in a row the mean of those that all ranks start
+ * together, one by one. -1 when the backend failed. */
 static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
 {
     const uint64_t n = l->row->iterations, in_a_row = l->apart ? 1 : n;

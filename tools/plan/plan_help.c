@@ -6,7 +6,8 @@
 #include <string.h>
 
 const struct plan_command plan_commands[] = {
-    {"explain", plan_explain, "COLLECTIVE --shape SHAPE [SIZE]", "why a plan is chosen, and its steps, slices, roundings and traffic",
+    {"explain", plan_explain, "COLLECTIVE --shape SHAPE [SIZE]",
+     "why a plan is chosen, and its steps, slices, roundings and traffic",
      "  coll_plan explain allreduce --shape 3,1,2 1M\n"
      "  coll_plan explain allgather --shape 4x96 64M --set HX_LANES=2\n"
      "  coll_plan explain allreduce --shape 2,2 --json | jq .plans[0].stages\n\n"

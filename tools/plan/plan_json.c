@@ -99,7 +99,8 @@ static void counts_add(struct json_object *object, const struct hx_plan_stats *s
     json_add_int(j, "fetched_bytes", s->bytes_fetched);
 }
 
-static void step_add(struct json_object *steps, const struct hx_stage *stage, const struct hx_layout *layout, const struct hx_step *step)
+static void step_add(struct json_object *steps, const struct hx_stage *stage, const struct hx_layout *layout,
+                     const struct hx_step *step)
 {
     struct json_object *j = json_append_object(steps);
     char text[512];

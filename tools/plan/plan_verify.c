@@ -194,7 +194,9 @@ static void compositions_verify(struct totals *t, enum hx_coll coll, int lanes)
     for (int i = 0; outer == HX_COLL_COUNT ? i++ == 0 : (a = hx_algorithm_next(outer, HX_SCOPE_INTRA, &i)) != NULL;) {
         struct hx_candidate c = {.coll = coll, .lanes = lanes, .first = first == HX_COLL_COUNT ? NULL : a};
         c.last = a ? hx_algorithm_find(last, HX_SCOPE_INTRA, a->name) : NULL;
-        for (int j = 0; (c.last || last == HX_COLL_COUNT) && (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
+        if (!c.last && last != HX_COLL_COUNT)
+            continue;
+        for (int j = 0; (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
             candidate_verify(t, c);
     }
 }
@@ -223,7 +225,7 @@ static const struct hx_algorithm *first_row(enum hx_coll coll)
     return hx_algorithm_next(coll, HX_SCOPE_INTRA, &idx);
 }
 
-/* Between the nodes, or flat, the algorithm whose plan is the smallest. It folds in the same order on all ranks, and it uses the slots. */
+/* Between the nodes, or flat, the algorithm whose plan is the smallest. All ranks fold in one order, and they use their slots. */
 static struct hx_candidate companion_find(const struct hx_shape *shape, enum hx_coll coll)
 {
     const enum hx_needs shuns = (enum hx_needs)(HX_NEEDS_EXACT | HX_NEEDS_SINGLE_COPY);
