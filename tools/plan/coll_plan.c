@@ -249,7 +249,7 @@ uint64_t plan_step_bytes(const struct hx_layout *layout, const struct hx_step *s
     return all;
 }
 
-int plan_picture(struct json_object *document, const struct report_files *files)
+int plan_document_write(struct json_object *document, const struct report_files *files)
 {
     char error[OPTION_TEXT_BYTES];
     struct report report;

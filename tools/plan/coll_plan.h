@@ -100,7 +100,7 @@ int plan_named(const struct plan_job *job, const char *name, struct hx_candidate
 
 /* Let coll_report draw a document, or print it if files is NULL, and release it. A wrong file name ends the program. Returns the
  * exit status. */
-int plan_picture(struct json_object *document, const struct report_files *files);
+int plan_document_write(struct json_object *document, const struct report_files *files);
 
 struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
 /* Those of all ranks. */
@@ -120,16 +120,7 @@ void plan_job_close(struct plan_job *job);
 /* ---- predicted times, taken apart, and what of plans becomes JSON */
 
 /* What a predicted time is made of. */
-enum plan_term {
-    PLAN_LATENCY,
-    PLAN_WIRE,
-    PLAN_MESSAGES,
-    PLAN_FLAGS,
-    PLAN_MEMORY,
-    PLAN_SWITCHES,
-    PLAN_REST,
-    PLAN_TERMS
-};
+enum plan_term { PLAN_LATENCY, PLAN_WIRE, PLAN_MESSAGES, PLAN_FLAGS, PLAN_MEMORY, PLAN_SWITCHES, PLAN_REST, PLAN_TERMS };
 extern const char *const plan_term_names[PLAN_TERMS];
 
 /* A candidate of a job. */
@@ -161,4 +152,3 @@ double plan_time_us(const struct plan_job *job);
 void plan_point_add(struct json_object *points, const struct plan_job *job, const struct plan_line *lines, int n);
 struct json_object *plan_cost_json(struct plan_job *job, struct json_object *points);
 struct json_object *plan_explain_json(const struct plan_job *job, int first, int end);
-void plan_json_print(struct json_object *document);

@@ -218,6 +218,6 @@ int plan_compare(const struct plan_options *options)
     if (!options->json && (!options->svg || strcmp(options->svg, "-")))
         comparison_print(c);
     if (options->json || options->svg)
-        status = plan_picture(document_new(c), options->json ? NULL : &files);
+        status = plan_document_write(document_new(c), options->json ? NULL : &files);
     return status;
 }

@@ -324,7 +324,7 @@ int plan_cost(const struct plan_options *options)
         }
     }
     if (options->json)
-        plan_json_print(plan_cost_json(rows[0].job, points));
+        plan_document_write(plan_cost_json(rows[0].job, points), NULL);
     if (options->table)
         table_print(rows, n);
     for (int i = 0; i < n; i++)

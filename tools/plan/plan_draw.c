@@ -81,8 +81,7 @@ static void size_check(const struct plan_job *job, const struct plan_rounds *rou
                     "(see coll_plan cost)",
                     job->name, job->shape_text, rounds->ncolumns, ROUNDS_MAX);
     if (rounds->narrows > ARROWS_MAX)
-        plan_refuse("%s on %s has %zu arrows, too many to draw (at most %d): take fewer ranks, or --rank R for those "
-                    "of one rank",
+        plan_refuse("%s on %s has %zu arrows, too many to draw (at most %d): take fewer ranks, or --rank R for those of one rank",
                     job->name, job->shape_text, rounds->narrows, ARROWS_MAX);
 }
 
@@ -102,7 +101,7 @@ int plan_draw(const struct plan_options *options)
     if (options->one_rank)
         rank_keep(&rounds, (int)options->rank);
     size_check(job, &rounds);
-    status = plan_picture(document_new(job, &rounds), options->json ? NULL : &files);
+    status = plan_document_write(document_new(job, &rounds), options->json ? NULL : &files);
     plan_job_close(job);
     return status;
 }

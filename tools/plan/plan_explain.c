@@ -49,8 +49,7 @@ void plan_head_print(const struct plan_job *job)
 {
     const struct hx_sizes *sizes = &job->sizes;
 
-    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d rank%s, %d node%s; last-level cache %llu bytes, %.2f ranks per "
-           "core\n",
+    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d rank%s, %d node%s; last-level cache %llu bytes, %.2f ranks per core\n",
            hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
            hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks,
            job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
@@ -122,7 +121,7 @@ int plan_explain(const struct plan_options *options)
     int first = options->all_ranks ? 0 : (int)options->rank, end = options->all_ranks ? job->shape->nranks : first + 1;
 
     if (options->json) {
-        plan_json_print(plan_explain_json(job, first, end));
+        plan_document_write(plan_explain_json(job, first, end), NULL);
     } else {
         plan_head_print(job);
         plan_candidates_print(job);
@@ -230,8 +229,7 @@ int plan_big(const struct plan_options *options)
     static const char *const named[] = {"4x96", "16x96", "64x192"};
     int n = options->nshapes ? options->nshapes : 3, checked = 0, failed = 0;
 
-    printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= "
-           "%llu\n",
+    printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= %llu\n",
            (unsigned long long)options->sizes[0], (unsigned long long)options->llc_bytes, MESSAGE_MIN_BYTES,
            (unsigned long long)options->llc_bytes / 2);
     printf("%-10s %-21s %-30s %9s %20s %9s %14s %18s\n", "shape", "collective", "plan", "slices", "messages, bytes",

@@ -14,12 +14,6 @@ static void add_real(struct json_object *object, const char *key, double value)
     json_add_real(object, key, "%.6g", value);
 }
 
-void plan_json_print(struct json_object *document)
-{
-    json_print(stdout, document);
-    json_object_put(document);
-}
-
 static void shape_add(struct json_object *j, const struct plan_job *job)
 {
     json_add_text(j, "shape", job->shape_text);

@@ -152,11 +152,9 @@ static int word_take(void *options, char **words, int n, char error[OPTION_TEXT_
 
 static const struct option_row option_rows[] = {
     {"shape", 0, "SHAPE", "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; with domains inside a node: 2x96/2/12. Then :block "
-     "(default) or :cyclic. May "
-     "be repeated (cost, verify, big)", 1, EVERY, IS_TAKEN(shape_take)},
+     "(default) or :cyclic. May be repeated (cost, verify, big)", 1, EVERY, IS_TAKEN(shape_take)},
     {"size", 0, "BYTES", "bytes of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M); suffixes K M "
-     "G. --size itself may "
-     "be left out", 2, CHOOSES, IS_TAKEN(size_take)},
+     "G. --size itself may be left out", 2, CHOOSES, IS_TAKEN(size_take)},
     {"dtype", 0, "TYPE", "element type (default float32)", 2, CHOOSES, IS_CHOICE(dtype, bench_dtype_names)},
     {"set", 0, "HX_NAME=VALUE", "a setting of the job; it wins over the environment. May be repeated",
      2, CHOOSES, IS_TAKEN(setting_take)},
