@@ -279,7 +279,7 @@ void plan_job_close(struct plan_job *job)
 
 int main(int argc, char **argv)
 {
-    struct plan_options options;
+    static struct plan_options options;
 
     hx_streams_hold(O_CLOEXEC);
     plan_options_parse(&options, argc, argv);
