@@ -19,28 +19,18 @@ static inline int bench_is_rooted(enum hx_function collective)
     return hx_coll_is_rooted(hx_function_coll(collective));
 }
 
-/* A rank's result holds what the ranks up to it gave. */
-static inline int bench_is_scan(enum hx_function collective)
-{
-    return hx_coll_is_scan(hx_function_coll(collective));
-}
-
 /* The whole vector goes from one node to another. */
 static inline int bench_is_whole(enum hx_function collective)
 {
-    return (bench_is_rooted(collective) || bench_is_scan(collective)) && !hx_coll_has_blocks(hx_function_coll(collective));
+    const enum hx_coll coll = hx_function_coll(collective);
+
+    return (hx_coll_is_rooted(coll) || hx_coll_is_scan(coll)) && !hx_coll_has_blocks(coll);
 }
 
 /* Elements of the ranks are combined. */
 static inline int bench_reduces(enum hx_function collective)
 {
     return hx_coll_reduces(hx_function_coll(collective));
-}
-
-/* A block goes from each rank to each. */
-static inline int bench_has_pairs(enum hx_function collective)
-{
-    return hx_coll_has_pairs(hx_function_coll(collective));
 }
 
 /* The vector has a block for each rank, as even as can be: the call's count is that of all. */

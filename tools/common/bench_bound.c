@@ -29,7 +29,7 @@ double bench_bound_gbps(const struct bench_options *o, const struct bench_job *j
     const int whole = bench_is_whole(collective), rooted = bench_is_rooted(collective);
     if (o->node_gbps > 0)
         return o->node_gbps;
-    if (job->nodes > 2 && ((rooted && !whole) || bench_has_pairs(collective)))
+    if (job->nodes > 2 && ((rooted && !whole) || hx_coll_has_pairs(hx_function_coll(collective))))
         return 0;
     return rooted || whole ? job->wire_one_way_gbps : job->wire_gbps;
 }
@@ -41,7 +41,7 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     const double elsewhere = (job->size - n) / job->size; /* of the ranks, seen from the fullest node */
     const double phases = row->collective == HX_FUNCTION_ALLREDUCE ? 2 : 1;
     const int whole = bench_is_whole(row->collective);
-    const int pairs = bench_has_pairs(row->collective);
+    const int pairs = hx_coll_has_pairs(hx_function_coll(row->collective));
     const int rooted = bench_is_rooted(row->collective);
     const double node_gbps = bench_bound_gbps(o, job, row->collective);
     row->bound_us = 0;

@@ -281,7 +281,7 @@ static int source_of(enum hx_function collective, size_t i, size_t count, int ro
         *element = i - bench_block_start(count, r, data.nranks);
         return r;
     }
-    if (bench_gathers(collective) || bench_has_pairs(collective)) {
+    if (bench_gathers(collective) || hx_coll_has_pairs(hx_function_coll(collective))) {
         *element -= i - i % count;
         return (int)(i / count);
     }
@@ -291,9 +291,10 @@ static int source_of(enum hx_function collective, size_t i, size_t count, int ro
 uint64_t bench_data_check(enum hx_function collective, const void *out, size_t count, int rank, int root,
                           uint32_t call, char text[BENCH_TEXT_BYTES])
 {
-    const int contributors = hx_coll_contributors(hx_function_coll(collective), data.nranks, rank);
+    const enum hx_coll coll = hx_function_coll(collective);
+    const int contributors = hx_coll_contributors(coll, data.nranks, rank);
     const int parts = data.type.form != ONE ? 2 : 1;
-    const int pairs = bench_has_pairs(collective), scatters = bench_scatters(collective), counts = bench_has_counts(collective);
+    const int pairs = hx_coll_has_pairs(coll), scatters = bench_scatters(collective), counts = bench_has_counts(collective);
     size_t n = pairs || (bench_gathers(collective) && !counts) ? count * (size_t)data.nranks : count;
     size_t first = pairs || (scatters && !counts) ? count * (size_t)rank : 0;
     uint64_t wrong = 0;
@@ -309,7 +310,7 @@ uint64_t bench_data_check(enum hx_function collective, const void *out, size_t c
             size_t element = first + i;
             int source = source_of(collective, i, count, root, &element);
             double expected = source >= 0 ? (double)input(source, element, call, part)
-                                          : reduced(first + i, call, part, contributors, bench_is_scan(collective));
+                                          : reduced(first + i, call, part, contributors, hx_coll_is_scan(coll));
             if (agrees(got, expected, source < 0 && data.op == HX_AVG))
                 continue;
             if (wrong++ == 0)

@@ -189,7 +189,7 @@ static void sizes_set(struct bench_loop *l)
     const size_t p = (size_t)l->job->size, element = bench_dtype_bytes(l->o->dtype);
 
     /* not all ranks wait for all, so calls in a row would overlap */
-    l->apart = bench_is_rooted(row->collective) || bench_is_scan(row->collective);
+    l->apart = bench_is_rooted(row->collective) || hx_coll_is_scan(hx_function_coll(row->collective));
     /* only a root has one buffer for input and output */
     l->in_place = row->collective == HX_FUNCTION_BCAST ||
                   (l->o->in_place && (!bench_is_rooted(row->collective) || l->job->rank == (int)l->o->root));

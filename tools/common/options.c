@@ -48,7 +48,7 @@ static void spelling_settle(const char *text, char plain[HX_NAME_BYTES])
         strcpy(plain, "bcast");
 }
 
-int option_collective(const char *text, const char *const *names, char error[OPTION_TEXT_BYTES])
+static int option_collective(const char *text, const char *const *names, char error[OPTION_TEXT_BYTES])
 {
     char wanted[HX_NAME_BYTES], plain[HX_NAME_BYTES];
 

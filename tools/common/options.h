@@ -11,9 +11,6 @@
 /* The index of text among the names, which end with NULL, or -1. */
 int option_choose(const char *what, const char *text, const char *const *names, char error[OPTION_TEXT_BYTES]);
 
-/* The same of a collective, which may be spelt otherwise too: all-reduce, AllReduce, reduce-scatter, broadcast. */
-int option_collective(const char *text, const char *const *names, char error[OPTION_TEXT_BYTES]);
-
 /* 0, or -1. Numbers may have a suffix K, M or G (powers of 1024). */
 int option_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value,
                   char error[OPTION_TEXT_BYTES]);
@@ -22,7 +19,8 @@ int option_number(const char *option, const char *text, uint64_t low, uint64_t h
 int option_real(const char *option, const char *text, int zero, double high, double *value,
                 char error[OPTION_TEXT_BYTES]);
 
-/* Add the number of a collective to a list, unless it is there. 0, or -1. */
+/* Add the number of a collective to a list, unless it is there. 0, or -1. It may be spelt otherwise too: all-reduce, AllReduce,
+ * reduce-scatter, broadcast. */
 int option_collective_add(const char *text, const char *const *names, int *list, int *n, char error[OPTION_TEXT_BYTES]);
 
 /* The command line as a shell would take it. */

@@ -91,7 +91,7 @@ void whole_file_flush(struct whole_file *file)
     stream_flush(file->out, &file->error);
 }
 
-int whole_file_close(struct whole_file *file)
+int whole_file_end(struct whole_file *file, const char *option, const char *path, char error[OPTION_TEXT_BYTES])
 {
     if (file->out)
         whole_file_flush(file);
@@ -104,17 +104,9 @@ int whole_file_close(struct whole_file *file)
             unlink(file->beside);
     }
     file->out = NULL;
-    errno = file->error;
+    if (file->error && !error[0])
+        snprintf(error, OPTION_TEXT_BYTES, "--%s=%.1000s: %s", option, path, strerror(file->error));
     return file->error ? -1 : 0;
-}
-
-int whole_file_end(struct whole_file *file, const char *option, const char *path, char error[OPTION_TEXT_BYTES])
-{
-    if (whole_file_close(file) == 0)
-        return 0;
-    if (!error[0])
-        snprintf(error, OPTION_TEXT_BYTES, "--%s=%.1000s: %s", option, path, strerror(errno));
-    return -1;
 }
 
 static int output_error;

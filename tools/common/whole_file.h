@@ -29,13 +29,11 @@ FILE *whole_file_open(struct whole_file *file, const char *path);
 /* Much at once: of a part that does not get out a later flush would not know why. */
 void whole_file_write(struct whole_file *file, const char *text, size_t bytes);
 
-/* What there is, now. That it cannot be written is told by whole_file_close. */
+/* What there is, now. That it cannot be written is told by whole_file_end. */
 void whole_file_flush(struct whole_file *file);
 
-/* 0, or -1 with errno: it could not be written in full. After a failed opening too. */
-int whole_file_close(struct whole_file *file);
-
-/* The same, with "--option=path: reason" in error, unless something is there already. */
+/* 0, or -1 with "--option=path: reason" in error, unless something is there already: it could not be written in full. After a
+ * failed opening too. */
 int whole_file_end(struct whole_file *file, const char *option, const char *path, char error[OPTION_TEXT_BYTES]);
 
 /* The same of standard output, for: */
