@@ -5,13 +5,16 @@
 #include "tools/common/whole_file.h"
 #include "runtime/base/streams.h"
 #include <fcntl.h>
-#include <json.h>
 #include <libgen.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
+
+static const char *end_reason(int stopped)
+{
+    return stopped ? "stopped" : "the budget is used up";
+}
 
 /* ---- the table, on rank 0 -------------------------------------------------------------------------------------------- */
 
@@ -22,7 +25,7 @@ static int table_lock(const struct tune_run *run)
     char folder[PATH_MAX];
     int lock;
 
-    snprintf(folder, sizeof(folder), "%s", run->output);
+    snprintf(folder, sizeof(folder), "%s", run->o->output);
     lock = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (lock >= 0)
         flock(lock, LOCK_EX);
@@ -37,42 +40,53 @@ static void table_unlock(int lock)
 
 /* Read what is there and write it back, so that a file that cannot be written is found now. What this run finds anew stays until then:
  * hx_table_add cuts it out. 0, or the exit status after printing why. */
-static int table_open_locked(struct tune_run *run)
+static int table_open(struct tune_run *run)
 {
+    const char *output = run->o->output;
+    const int confirms = run->o->command == TUNE_CONFIRM, there = access(output, F_OK) == 0;
     char text[256];
-    int there = access(run->output, F_OK) == 0;
 
-    if (there && !(run->table = tune_table_read(run->output))) {
-        fprintf(stderr, "coll_tune: --output=%s: the file exists and is not a table\n", run->output);
+    if (!there && confirms) {
+        fprintf(stderr, "coll_tune: --output=%s: there is no table to confirm\n", output);
         return 2;
+    }
+    if (!(run->table = there ? tune_table_read(output) : hx_table_new())) {
+        fprintf(stderr, there ? "coll_tune: --output=%s: the file exists and is not a table\n" : "coll_tune: no memory for %s\n", output);
+        return there ? 2 : 1;
     }
     if (there && hx_table_foreign(run->table, text)) {
-        fprintf(stderr, "coll_tune: %s: %s%s\n", run->output, text, run->o->command == TUNE_CONFIRM ? "" : "; choose another --output");
+        fprintf(stderr, "coll_tune: %s: %s%s\n", output, text, confirms ? "" : "; choose another --output");
         return 2;
-    }
-    if (!there && run->o->command == TUNE_CONFIRM) {
-        fprintf(stderr, "coll_tune: --output=%s: there is no table to confirm\n", run->output);
-        return 2;
-    }
-    if (!there && !(run->table = hx_table_new())) {
-        fprintf(stderr, "coll_tune: no memory\n");
-        return 1;
     }
     if (run->o->command == TUNE_RUN)
         tune_ranges_settle(run);
-    if (run->o->command == TUNE_CONFIRM)
-        run->npoints = tune_confirm_points(run->tuner, run->o, &run->job, run->table, run->survey, run->points, (int)tune_points_most(run));
-    if (run->npoints < 0)
+    if (confirms && tune_confirm_points(run) != 0)
         return 1;
-    return tune_table_write(run->table, run->output) ? 2 : 0;
+    return tune_table_write(run->table, output) ? 2 : 0;
 }
 
-static int table_open(struct tune_run *run)
+/* What the file has now, for another run may have added entries; and the point's, or without that the parameters that fit what was measured.
+ * 0, or -1 after printing why. */
+static int table_update(struct tune_run *run, const struct tune_point *point, int always)
 {
-    int lock = table_lock(run), status = table_open_locked(run);
+    const int lock = table_lock(run);
+    struct hx_table *now = NULL;
+    char text[256];
+    int failed;
 
+    if (whole_file_is_regular(run->o->output) && hx_table_read(run->o->output, &now) == HX_SUCCESS && !hx_table_foreign(now, text)) {
+        hx_table_free(run->table);
+        run->table = now;
+    } else {
+        hx_table_free(now);
+    }
+    if (point)
+        failed = hx_table_add(run->table, &point->entry) != HX_SUCCESS;
+    else
+        failed = tune_fitting_end(&run->fitting, hx_world->comms->members.planner, always, run->table, tune_out(run->o));
+    failed = failed || tune_table_write(run->table, run->o->output);
     table_unlock(lock);
-    return status;
+    return failed ? -1 : 0;
 }
 
 /* What there is so far, or all, for the report. */
@@ -80,40 +94,12 @@ static void report_tell(struct tune_run *run, int at_end)
 {
     struct json_object *document;
 
-    if (!report_wanted(&run->o->bench.report) || (!at_end && 1e9 * hx_now_s() - run->told_ns < 1e9))
+    if (!report_wanted(&run->o->bench.report) || (!at_end && hx_now_s() - run->told_s < 1))
         return;
-    run->told_ns = 1e9 * hx_now_s();
+    run->told_s = hx_now_s();
     document = tune_json(run, at_end && tune_points_left(run, 0) == 0);
     report_update(&run->report, document);
     json_object_put(document);
-}
-
-/* What the file has now: another run may have added entries. On rank 0. */
-static void table_reread(struct tune_run *run)
-{
-    struct hx_table *now = NULL;
-    char text[256];
-
-    if (!whole_file_is_regular(run->output) || hx_table_read(run->output, &now) != HX_SUCCESS)
-        return;
-    if (hx_table_foreign(now, text)) {
-        hx_table_free(now);
-        return;
-    }
-    hx_table_free(run->table);
-    run->table = now;
-}
-
-static void point_tell(struct tune_run *run, int at)
-{
-    int lock = table_lock(run);
-
-    table_reread(run);
-    if (hx_table_add(run->table, &run->points[at].entry) != HX_SUCCESS || tune_table_write(run->table, run->output))
-        bench_backend_abort(1); /* they have told why */
-    table_unlock(lock);
-    tune_told(run->points, run->npoints, at);
-    report_tell(run, 0);
 }
 
 /* ---- the run --------------------------------------------------------------------------------------------------------- */
@@ -129,186 +115,141 @@ static const char *chosen_before(const struct tune_run *run, int at)
     return before->entry.plan;
 }
 
-double tune_elapsed_s(const struct tune_run *run, int *stop)
+static enum tune_outcome point_measure(struct tune_run *run, int at, double seconds)
 {
-    double elapsed = (1e9 * hx_now_s() - run->begin_ns) / 1e9;
+    struct tune_point *point = &run->points[at];
+    const enum tune_command command = run->o->command;
 
-    if (tuner_agree(&elapsed, stop))
-        bench_backend_abort(1);
-    return elapsed;
+    if (command == TUNE_RUN)
+        return tuner_point(run->tuner, point, chosen_before(run, at), seconds, &run->survey);
+    if (command == TUNE_CONFIRM)
+        return tune_confirm_point(run, point, seconds);
+    if (tune_survey_find(run->tuner, point, 1, TUNE_JUDGED, &run->survey))
+        return TUNE_FAILED;
+    return tuner_survey(run->tuner, point, seconds, 1, command == TUNE_JUDGE, &run->survey);
 }
 
-/* What is known of the survey's plans when the race is over, which is better than what the survey had; those of which nothing is, are gone. */
-static void survey_take(struct tune_survey *survey, const struct tune_story *story, double default_us)
+/* What the race has found is better than what the qualifying had. 0, or -1 after printing why. */
+static int fitting_take(struct tune_run *run, const struct tune_point *point)
 {
-    int n = 0;
-
-    for (int i = 0; i < survey->n; i++) {
-        struct tune_plan plan = survey->plans[i];
-        for (int w = 0; w < story->nways; w++)
-            if (!strcmp(story->ways[w].name, plan.name) && story->ways[w].lap.rounds >= 2)
-                plan.us = story->ways[w].lap.ratio.median * default_us;
-        if (plan.us > 0)
-            survey->plans[n++] = plan;
-    }
-    survey->n = n;
-}
-
-/* Of 16-bit floats and of memory of hx_alloc the model has no parameters. */
-static int fitting_take(struct tune_run *run, int at, const struct tune_plan *plans, int n)
-{
-    const struct tune_point *point = &run->points[at];
     const struct hx_traits traits = tuner_traits(run->tuner);
+    struct tune_survey *survey = &run->survey;
 
-    if (traits.shared_alloc || traits.numbers == HX_NUMBERS_HALF)
-        return 0;
-    return tune_fitting_add(&run->fitting, hx_world->comms->members.planner, point->coll, traits,
-                            point->coll == HX_COLL_BARRIER ? 1 : (double)point->bytes, plans, n);
+    for (int i = 0; i < survey->raced; i++)
+        if (survey->plans[i].lap.rounds >= 2)
+            survey->plans[i].us = survey->plans[i].lap.ratio.median * point->entry.default_us;
+    return tune_is_modelled(traits) ? tune_fitting_add(&run->fitting, hx_world->comms->members.planner, point->coll, traits,
+                                                       (double)point->bytes, survey->plans, survey->n)
+                                    : 0;
 }
 
-/* Measure one. On rank 0 what was found is told, and kept. */
-static enum tune_outcome point_run(struct tune_run *run, int at, double seconds)
+/* On rank 0: what was found is told, and kept. again: it was measured before. */
+static void point_take(struct tune_run *run, struct tune_point *point, int again)
 {
-    struct tune_point *point = &run->points[at];
-    enum tune_outcome outcome;
-    int failed = 0, again = point->again;
+    const enum tune_command command = run->o->command;
 
-    point->seconds = seconds;
-    free(run->stories[at].pruned);
-    run->stories[at] = (struct tune_story){0};
-    if (run->o->command == TUNE_RUN)
-        outcome = tuner_point(run->tuner, point, chosen_before(run, at), seconds, run->survey, &run->stories[at]);
-    else if (tune_survey_find(run->tuner, point, 1, TUNE_JUDGED, run->survey))
-        outcome = TUNE_FAILED;
-    else
-        outcome = tuner_survey(run->tuner, point, seconds, 1, run->o->command == TUNE_JUDGE, run->survey);
-    point->measured = outcome == TUNE_MEASURED;
-    point->again = 0;
-    if (!point->measured || run->job.rank != 0)
-        return outcome;
-    if (run->o->command == TUNE_RUN) {
-        point_tell(run, at);
-        survey_take(run->survey, &run->stories[at], point->entry.default_us);
+    if (command == TUNE_RUN) {
+        json_object_put(point->report);
+        point->report = tune_point_json(run, point);
     }
-    if (run->o->command == TUNE_JUDGE)
-        tune_judge_point(run->judgement, point, run->survey);
-    else if (!again)
-        failed = fitting_take(run, at, run->survey->plans, run->survey->n);
-    if (failed)
+    if (command == TUNE_RUN || command == TUNE_CONFIRM) {
+        if (table_update(run, point, 0))
+            bench_backend_abort(1);
+        tune_told(run, point);
+        report_tell(run, 0);
+    }
+    if (command == TUNE_JUDGE)
+        tune_judge_point(run->judgement, point, &run->survey);
+    else if (command != TUNE_CONFIRM && !again && fitting_take(run, point))
         bench_backend_abort(1);
-    return outcome;
-}
-
-/* The same of a choice that the table has. */
-static enum tune_outcome point_confirm(struct tune_run *run, int at, double seconds)
-{
-    struct tune_point *point = &run->points[at];
-    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
-    double ratio = 1;
-
-    tune_choice_text(&point->entry, chosen);
-    enum tune_outcome outcome = tune_confirm_point(run->tuner, point, seconds, &ratio);
-    point->measured = outcome == TUNE_MEASURED;
-    if (!point->measured || run->job.rank != 0)
-        return outcome;
-    if (tune_is_default(&point->entry))
-        tune_taken_back(point, chosen, ratio);
-    point_tell(run, at);
-    return outcome;
 }
 
 /* All points that are not known yet, while time is left. Returns 0, or the signal that stopped it. */
 static int points_run(struct tune_run *run)
 {
-    double elapsed;
     int stop = 0;
 
     for (int i = 0; i < run->npoints && !stop; i++) {
-        if (!run->points[i].again && (run->points[i].known || run->points[i].measured))
+        struct tune_point *point = &run->points[i];
+        const int again = point->again;
+        if (!again && (point->known || point->measured))
             continue;
-        if ((elapsed = tune_elapsed_s(run, &stop)) >= run->o->budget_s || stop)
+        const double elapsed = tuner_elapsed_s(run->begin_s, &stop);
+        if (elapsed >= run->o->budget_s || stop)
             break;
         if (run->job.rank == 0)
-            tune_progress(run->points, run->npoints, i, elapsed, run->o->budget_s);
-        double seconds = (run->o->budget_s - elapsed) / tune_points_left(run, i);
-        enum tune_outcome outcome = run->o->command == TUNE_CONFIRM ? point_confirm(run, i, seconds) : point_run(run, i, seconds);
+            tune_progress(run, i, elapsed);
+        point->seconds = (run->o->budget_s - elapsed) / tune_points_left(run, i);
+        enum tune_outcome outcome = point_measure(run, i, point->seconds);
+        point->measured = outcome == TUNE_MEASURED;
+        point->again = 0;
+        if (point->measured && run->job.rank == 0)
+            point_take(run, point, again);
         if (outcome == TUNE_FAILED)
             bench_backend_abort(1);
         if (outcome == TUNE_STOPPED)
-            tune_elapsed_s(run, &stop);
+            tuner_elapsed_s(run->begin_s, &stop);
     }
     return stop;
 }
 
-/* On rank 0: the parameters that fit what was measured go into the table. 0, or -1 after printing why. */
-static int model_end(struct tune_run *run)
+/* Of a run, judge and model, on rank 0: that there is less than was asked for. */
+static void missing_tell(const struct tune_run *run, int stopped)
 {
-    const char *page = run->o->bench.report.html;
-    int lock = table_lock(run), failed, always = run->o->command == TUNE_MODEL && tune_points_left(run, 0) == 0;
+    const int left = tune_points_left(run, 0), there = run->npoints - left;
+    const char *why = end_reason(stopped);
+    int kept = 0;
 
-    table_reread(run);
-    failed = tune_fitting_end(&run->fitting, hx_world->comms->members.planner, always, run->table,
-                              page && !strcmp(page, "-") ? stderr : stdout) ||
-             tune_table_write(run->table, run->output);
-    table_unlock(lock);
-    return failed ? -1 : 0;
+    for (const struct tune_point *p = run->points; p < run->points + run->npoints && run->o->command == TUNE_RUN; p++)
+        kept += !p->known && !p->measured && !p->between && tune_entry_of(run, p);
+    if (left && run->o->command != TUNE_RUN)
+        fprintf(stderr, "coll_tune: %s: this holds %d of %d points\n", why, there, run->npoints);
+    else if (kept)
+        fprintf(stderr, "coll_tune: %s: %s has %d of %d points, and for %d more what it had before, which --resume would keep\n", why,
+                run->o->output, there, run->npoints, kept);
+    else if (left)
+        fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n", why, run->o->output, there,
+                run->npoints);
 }
 
-static const char *end_reason(int stopped)
-{
-    return stopped ? "stopped" : "the budget is used up";
-}
-
-/* judge, model */
-static void part_tell(const struct tune_run *run, int stopped)
-{
-    int left = tune_points_left(run, 0);
-
-    if (left)
-        fprintf(stderr, "coll_tune: %s: this holds %d of %d points\n", end_reason(stopped), run->npoints - left, run->npoints);
-}
-
-/* On rank 0. 0, or -1: the table is not as it should be. */
+/* On rank 0. 0, or -1: a file is not as it should be. */
 static int end_tell(struct tune_run *run, int stopped)
 {
-    int left = tune_points_left(run, 0), kept = 0;
-    const char *why = end_reason(stopped);
+    const enum tune_command command = run->o->command;
 
-    tune_summary(run->o, run->points, run->npoints);
-    for (int i = 0; i < run->npoints; i++)
-        kept += !run->points[i].known && !run->points[i].measured && !run->points[i].between && tune_entry_of(run, &run->points[i]);
-    if (kept)
-        fprintf(stderr, "coll_tune: %s: %s has %d of %d points, and for %d more what it had before, which --resume would keep\n", why,
-                run->output, run->npoints - left, run->npoints, kept);
-    else if (left)
-        fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n", why, run->output,
-                run->npoints - left, run->npoints);
-    report_tell(run, 1);
-    return model_end(run);
+    if (command == TUNE_CONFIRM) {
+        tune_confirm_summary(run, stopped);
+        return 0;
+    }
+    if (command == TUNE_RUN)
+        tune_summary(run);
+    missing_tell(run, stopped);
+    if (command == TUNE_RUN)
+        report_tell(run, 1);
+    return command == TUNE_JUDGE ? tune_judge_end(run->judgement, run->o->output)
+                                 : table_update(run, NULL, command == TUNE_MODEL && tune_points_left(run, 0) == 0);
 }
 
-/* Plans that a setting forces would be told as what the cost model chooses, and jobs without it would go by them. */
-static int is_forced(const struct tune_run *run)
-{
-    char text[64];
-    const char *setting = hx_forced_setting(hx_world->comms->members.planner, text);
-
-    if (setting && run->job.rank == 0)
-        fprintf(stderr, "coll_tune: unset %s: it forces the choice that coll_tune measures\n", setting);
-    return setting != NULL;
-}
-
+/* Is there anything to choose and measure? Plans that a setting forces would be told as what the cost model chooses, and jobs without it would
+ * go by them. On rank 0 it is said why not. */
 static int is_pointless(const struct tune_run *run)
 {
-    const char *why = NULL;
+    const struct bench_options *b = &run->o->bench;
+    char setting[64], text[256] = "";
 
-    if (run->job.size == 1)
-        why = "this is a job of one rank, which has nothing to choose: start it as the jobs that are to be fast (coll_run, srun, mpirun)";
-    else if (run->o->bench.alloc && !tuner_traits(run->tuner).shared_alloc)
-        why = "--alloc: no rank can read another's memory here, so plans are the same as for other memory: tune without";
-    if (why && run->job.rank == 0)
-        fprintf(stderr, "coll_tune: %s\n", why);
-    return why != NULL;
+    if (hx_forced_setting(hx_world->comms->members.planner, setting))
+        snprintf(text, sizeof(text), "unset %s: it forces the choice that coll_tune measures", setting);
+    else if (run->job.size == 1)
+        snprintf(text, sizeof(text), "this is a job of one rank, which has nothing to choose: start it as the jobs that are to be fast "
+                 "(coll_run, srun, mpirun)");
+    else if (b->alloc && !tuner_traits(run->tuner).shared_alloc)
+        snprintf(text, sizeof(text), "--alloc: no rank can read another's memory here, so plans are the same as for other memory: tune without");
+    else if (run->npoints == 0 && run->o->command != TUNE_CONFIRM)
+        snprintf(text, sizeof(text), "none of the sizes 8, 1K, 64K, 1M and 16M is within --min=%llu and --max=%llu",
+                 (unsigned long long)b->min_bytes, (unsigned long long)b->max_bytes);
+    if (text[0] && run->job.rank == 0)
+        fprintf(stderr, "coll_tune: %s\n", text);
+    return text[0] != 0;
 }
 
 /* As bench_memory_check, of the points to measure: a race of a run has buffers twice, to exchange them. */
@@ -326,55 +267,57 @@ static int check_memory(const struct tune_run *run)
     return status;
 }
 
+/* The greatest of all ranks. */
+static int agreed(int mine)
+{
+    int32_t in = mine, most = 0;
+
+    if (bench_allreduce(&in, &most, 1, HX_INT32, HX_MAX))
+        bench_backend_abort(1);
+    return most;
+}
+
+/* The file to write, and by it the points. 0, or the exit status on all ranks. */
+static int output_open(struct tune_run *run)
+{
+    int bad = 0;
+
+    if (run->job.rank == 0 && run->o->command == TUNE_JUDGE) {
+        bad = (run->judgement = tune_judge_new(run->o->output, tuner_traits(run->tuner))) ? 0 : 2;
+    } else if (run->job.rank == 0) {
+        const int lock = table_lock(run);
+        bad = table_open(run);
+        table_unlock(lock);
+    }
+    bad = agreed(bad);
+    if (!bad && (bench_bcast(&run->npoints, sizeof(run->npoints), HX_BYTE, 0) ||
+                 bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0)))
+        bench_backend_abort(1);
+    return bad;
+}
+
 /* 0, or the exit status. */
 static int run_all(struct tune_run *run)
 {
-    int32_t bad = 0, any = 0;
-    int signal_number, lacking, failed = 0, by_table = run->o->command == TUNE_CONFIRM || run->o->resume; /* what is to be measured */
+    const int by_table = run->o->command == TUNE_CONFIRM || run->o->resume; /* what is to be measured */
+    int signal_number, bad;
 
     bench_date(run->begun);
-    run->output = run->o->output ? run->o->output : TUNE_OUTPUT;
     if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || tune_points_make(run))
         bench_backend_abort(1);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
-    if (is_forced(run) || is_pointless(run))
+    if (is_pointless(run))
         return 2;
-    if (run->npoints == 0 && run->o->command != TUNE_CONFIRM) {
-        if (run->job.rank == 0)
-            fprintf(stderr, "coll_tune: none of the sizes 8, 1K, 64K, 1M and 16M is within --min=%llu and --max=%llu\n",
-                    (unsigned long long)run->o->bench.min_bytes, (unsigned long long)run->o->bench.max_bytes);
-        return 2;
-    }
-    if (!by_table && (lacking = check_memory(run)))
-        return lacking;
-    if (run->job.rank == 0 && run->o->command == TUNE_JUDGE)
-        bad = (run->judgement = tune_judge_new(run->o->output, tuner_traits(run->tuner))) ? 0 : 2;
-    else if (run->job.rank == 0)
-        bad = table_open(run);
-    if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))
-        bench_backend_abort(1);
-    if (any)
-        return any;
-    if (bench_bcast(&run->npoints, sizeof(run->npoints), HX_BYTE, 0) ||
-        bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0))
-        bench_backend_abort(1);
-    if (by_table && (lacking = check_memory(run)))
-        return lacking;
+    if ((!by_table && (bad = check_memory(run))) || (bad = output_open(run)) || (by_table && (bad = check_memory(run))))
+        return bad;
     tuner_watch_signals();
-    run->begin_ns = 1e9 * hx_now_s();
+    run->begin_s = hx_now_s();
     do
         signal_number = points_run(run);
     while (!signal_number && run->o->command == TUNE_RUN && tune_points_left(run, 0) == 0 &&
            (tune_points_refine(run) || tune_points_again(run)));
-    if (run->job.rank == 0 && (run->o->command == TUNE_JUDGE || run->o->command == TUNE_MODEL))
-        part_tell(run, signal_number);
-    if (run->job.rank == 0 && run->o->command == TUNE_CONFIRM)
-        tune_confirm_summary(run->output, run->points, run->npoints, signal_number);
-    else if (run->job.rank == 0)
-        failed = run->judgement                    ? tune_judge_end(run->judgement, run->o->output)
-                 : run->o->command == TUNE_MODEL ? model_end(run)
-                                                 : end_tell(run, signal_number);
-    return signal_number ? 128 + signal_number : failed ? 1 : 0;
+    const int failed = run->job.rank == 0 && end_tell(run, signal_number);
+    return signal_number ? 128 + signal_number : failed;
 }
 
 static int finish(struct tune_run *run, int status)
@@ -385,11 +328,9 @@ static int finish(struct tune_run *run, int status)
         tuner_close(run->tuner);
     hx_table_free(run->table);
     for (int i = 0; i < run->npoints; i++)
-        free(run->stories[i].pruned);
-    free(run->stories);
-    free(run->survey);
+        json_object_put(run->points[i].report);
     free(run->fitting.plans);
-    json_object_put(run->judgement);
+    tune_judge_free(run->judgement);
     free(run->points);
     bench_job_close();
     if (fflush(stdout) || ferror(stdout)) {
@@ -406,22 +347,22 @@ static int finish(struct tune_run *run, int status)
 
 static int run_job(struct tune_options *o)
 {
-    struct tune_run run = {.o = o, .report = {.to = -1}};
-    int32_t bad, any = 0;
+    static struct tune_run run;
+    const char *html = o->bench.report.html;
     int status = bench_backend_init(NULL, NULL, &run.job.rank, &run.job.size);
 
     if (status)
         return status;
+    run.o = o;
+    run.report.to = -1;
     if (!o->error[0] && !bench_backend_supports(o->bench.dtype, o->bench.op))
         snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
                  bench_op_names[o->bench.op], bench_dtype_names[o->bench.dtype]);
-    if (!o->error[0] && run.job.rank == 0 && o->bench.report.html && whole_file_is_same(o->bench.report.html, o->output ? o->output : TUNE_OUTPUT))
-        snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%.1000s\"", o->bench.report.html);
+    if (!o->error[0] && run.job.rank == 0 && html && whole_file_is_same(html, o->output))
+        snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%.1000s\"", html);
     if (!o->error[0] && run.job.rank == 0)
         report_open(&run.report, &o->bench.report, "coll_tune", o->error);
-    bad = o->error[0] != 0;
-    if (bench_allreduce(&bad, &any, 1, HX_INT32, HX_MAX))
-        bench_backend_abort(1);
+    const int any = agreed(o->error[0] != 0);
     if (any && run.job.rank == 0)
         fprintf(stderr, "coll_tune: %s\n", o->error[0] ? o->error : "another rank's arguments are bad");
     if (o->least_gain < 0) /* judge and model tell times: they choose nothing */

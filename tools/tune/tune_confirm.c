@@ -5,16 +5,8 @@
  * one loses half of its speed in the other; within a job no repetition shows that.
  */
 #include "tools/tune/coll_tune.h"
-#include <math.h>
 #include <string.h>
-
-static int is_there(const struct tune_survey *survey, const char *plan)
-{
-    for (int i = 0; i < survey->n; i++)
-        if (!strcmp(survey->plans[i].name, plan))
-            return 1;
-    return 0;
-}
+#include <unistd.h>
 
 /* The size where it was measured, or, of what is left of an entry, the nearest. */
 static uint64_t size_of(const struct hx_table_entry *entry)
@@ -26,18 +18,20 @@ static uint64_t size_of(const struct hx_table_entry *entry)
 }
 
 /* Can its two plans run here? 1, or 0 after printing why not; -1: it failed. */
-static int can_race(const struct tuner *tuner, const struct tune_point *point, struct tune_survey *survey)
+static int can_race(struct tune_run *run, const struct tune_point *point)
 {
-    const struct hx_table_entry *entry = &point->entry;
+    const char *missing;
+    struct tune_survey *survey = &run->survey;
 
-    if (tune_survey_find(tuner, point, 0, INFINITY, survey))
+    if (tune_survey_find(run->tuner, point, 0, INFINITY, survey))
         return -1;
-    if (is_there(survey, entry->plan) && is_there(survey, entry->default_plan))
-        return 1;
-    fprintf(stderr, "coll_tune: %s of %llu bytes: %s is not among the plans of this job; the entry stays as it is\n",
-            bench_collective_names[point->collective], (unsigned long long)point->bytes,
-            is_there(survey, entry->plan) ? entry->default_plan : entry->plan);
-    return 0;
+    missing = tune_plan_find(survey, survey->n, point->entry.plan) < 0           ? point->entry.plan
+              : tune_plan_find(survey, survey->n, point->entry.default_plan) < 0 ? point->entry.default_plan
+                                                                                 : NULL;
+    if (missing)
+        fprintf(stderr, "coll_tune: %s of %llu bytes: %s is not among the plans of this job; the entry stays as it is\n",
+                bench_collective_names[point->collective], (unsigned long long)point->bytes, missing);
+    return !missing;
 }
 
 /* For such jobs, but of other numbers or memory? */
@@ -50,77 +44,98 @@ static int is_of_other_kind(const struct hx_table_entry *entry, const struct hx_
     return hx_table_same_key(&like, key);
 }
 
-int tune_confirm_points(const struct tuner *tuner, const struct tune_options *o, const struct bench_job *job, const struct hx_table *table,
-                        struct tune_survey *survey, struct tune_point *points, int most)
+/* A choice to race? Then its size goes to the point. */
+static int is_wanted(const struct tune_run *run, const struct hx_table_entry *entry, struct tune_point *point)
 {
-    int n = 0, of_shape = 0, others = 0, unknown = 0, beyond = 0, can = 0, nodes = 0;
+    const struct bench_options *b = &run->o->bench;
+    struct bench_row row = {.collective = point->collective};
 
-    for (int c = 0; c < o->bench.ncollectives && can >= 0; c++) {
-        struct tune_point key = {.collective = (enum hx_function)o->bench.collectives[c]};
+    if (entry->measured_bytes < 0 || tune_is_default(entry) || size_of(entry) > b->max_bytes)
+        return 0;
+    bench_row_size(b, &run->job, size_of(entry), &row);
+    point->entry = *entry;
+    point->bytes = row.bytes;
+    point->count = row.count;
+    return row.bytes == 0 || (row.bytes >= b->min_bytes && row.bytes <= b->max_bytes);
+}
+
+int tune_confirm_points(struct tune_run *run)
+{
+    const struct hx_shape *shape = hx_world->comms->members.shape;
+    int of_shape = 0, others = 0, unknown = 0, beyond = 0;
+
+    for (int c = 0; c < run->o->bench.ncollectives; c++) {
+        struct tune_point key = {.collective = (enum hx_function)run->o->bench.collectives[c]};
         hx_coll_parse(bench_collective_names[key.collective], &key.coll);
-        tuner_key(tuner, &key);
-        nodes = key.entry.nnodes;
-        for (int i = 0; i < table->n && can >= 0; i++) {
-            const struct hx_table_entry *entry = &table->entries[i];
-            struct bench_row row = {.collective = key.collective};
-            if (!hx_table_same_key(entry, &key.entry)) {
-                others += is_of_other_kind(entry, &key.entry);
+        tuner_key(run->tuner, &key);
+        for (const struct hx_table_entry *entry = run->table->entries; entry < run->table->entries + run->table->n; entry++) {
+            const int same = hx_table_same_key(entry, &key.entry);
+            struct tune_point point = key;
+            int can = 0;
+            of_shape += same;
+            others += !same && is_of_other_kind(entry, &key.entry);
+            unknown += same && entry->measured_bytes < 0;
+            if (!same || !is_wanted(run, entry, &point))
                 continue;
-            }
-            of_shape++;
-            unknown += entry->measured_bytes < 0;
-            if (size_of(entry) > o->bench.max_bytes)
-                continue;
-            bench_row_size(&o->bench, job, size_of(entry), &row);
-            if (entry->measured_bytes < 0 || tune_is_default(entry) ||
-                (row.bytes && (row.bytes < o->bench.min_bytes || row.bytes > o->bench.max_bytes)))
-                continue;
-            if (n == most) {
+            if (run->npoints == tune_points_most(run))
                 beyond++;
-                continue;
-            }
-            points[n] = key;
-            points[n].bytes = row.bytes;
-            points[n].count = row.count;
-            points[n].entry = *entry;
-            if ((can = can_race(tuner, &points[n], survey)) > 0)
-                n++;
+            else if ((can = can_race(run, &point)) > 0)
+                run->points[run->npoints++] = point;
+            if (can < 0)
+                return -1;
         }
     }
     if (others)
         fprintf(stderr, "coll_tune: %d entries are for other datatypes or memory: confirm them with --dtype, --alloc\n", others);
     else if (of_shape == 0)
-        fprintf(stderr, "coll_tune: the table has no entry for %d ranks on %d nodes and these collectives\n", job->size, nodes);
+        fprintf(stderr, "coll_tune: the table has no entry for %d ranks on %d nodes and these collectives\n", shape->nranks, shape->nnodes);
     if (unknown)
         fprintf(stderr, "coll_tune: %d entries do not say at which size they were measured; they stay as they are\n", unknown);
     if (beyond)
         fprintf(stderr, "coll_tune: one run confirms %d choices, and the table has %d more: narrow it by --collectives, "
-                        "--min, --max\n", most, beyond);
-    return can < 0 ? -1 : n;
+                        "--min, --max\n", run->npoints, beyond);
+    return 0;
 }
 
-enum tune_outcome tune_confirm_point(struct tuner *tuner, struct tune_point *point, double seconds, double *ratio)
+enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *point, double seconds)
 {
     struct hx_table_entry *entry = &point->entry;
     struct tune_plan plans[2] = {{.name = ""}, {.slice_bytes = entry->slice_bytes}};
-    struct tune_race race;
+    struct tune_race race = {.before = -1, .until = 1};
+    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
 
+    tune_choice_text(entry, chosen);
     snprintf(plans[0].name, sizeof(plans[0].name), "%s", entry->default_plan);
     snprintf(plans[1].name, sizeof(plans[1].name), "%s", entry->plan);
-    enum tune_outcome outcome = tuner_plans_race(tuner, point, plans, 2, 0, seconds, &race);
-    const struct tune_lap *lap = &race.laps[1];
-    if (outcome == TUNE_MEASURED && race.laps[0].rounds < TUNE_LEAST_ROUNDS)
-        outcome = TUNE_SPOILED;
-    if (outcome != TUNE_MEASURED)
-        return outcome;
-    *ratio = lap->ratio.median;
+    enum tune_outcome outcome = tuner_race(run->tuner, point, plans, 2, seconds, &race);
+    const struct tune_interval *ratio = &plans[1].lap.ratio;
+    if (outcome != TUNE_MEASURED || plans[0].lap.rounds < TUNE_LEAST_ROUNDS)
+        return outcome == TUNE_MEASURED ? TUNE_SPOILED : outcome;
     point->raced = 2;
     entry->default_us = race.default_ns / 1e3;
-    entry->us = entry->default_us * lap->ratio.median;
-    if (lap->ratio.high < 1 / (1 + race.least_gain))
+    entry->us = entry->default_us * ratio->median;
+    if (ratio->high < 1 / (1 + race.least_gain))
         return outcome;
     snprintf(entry->plan, sizeof(entry->plan), "%s", entry->default_plan);
     entry->slice_bytes = 0;
     entry->us = entry->default_us;
+    if (run->job.rank == 0)
+        fprintf(stderr, "%scoll_tune: %s %llu bytes: %s took %.2f of the default's time here%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+                bench_collective_names[point->collective], (unsigned long long)point->bytes, chosen, ratio->median,
+                ratio->median < 1 ? ", too little to be sure" : "");
     return outcome;
+}
+
+void tune_confirm_summary(const struct tune_run *run, int stopped)
+{
+    int raced = 0, kept = 0;
+
+    tune_rows_print(stdout, run);
+    for (const struct tune_point *p = run->points; p < run->points + run->npoints; p++) {
+        raced += p->measured;
+        kept += p->measured && !tune_is_default(&p->entry);
+    }
+    printf("# %s: %d choices other than the default's raced it; %d stay, %d went back to the default\n", run->o->output, raced, kept, raced - kept);
+    if (raced < run->npoints)
+        fprintf(stderr, "coll_tune: %s: %d more stay, undecided\n", stopped ? "stopped" : "time was too short", run->npoints - raced);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_tune's commands that need no job: tables are read, compared and joined. */
 #include "tools/tune/coll_tune.h"
-#include "hier/planner.h"
 #include "runtime/base/error.h"
 #include "tools/common/options.h"
 #include "tools/common/whole_file.h"
@@ -9,6 +8,44 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define RANKS_MOST (1 << 20)        /* of a shape that is tried */
+#define BYTES_MOST ((uint64_t)1 << 40)
+
+/* ---- reading and writing a table ------------------------------------------------------------------------------------- */
+
+struct hx_table *tune_table_read(const char *path)
+{
+    struct hx_table *table = NULL;
+
+    if (hx_table_read(path, &table) == HX_SUCCESS)
+        return table;
+    fprintf(stderr, "coll_tune: %s\n", hx_last_detail());
+    return NULL;
+}
+
+int tune_table_write(const struct hx_table *table, const char *path)
+{
+    const int regular = whole_file_is_regular(path);
+    char error[OPTION_TEXT_BYTES] = "";
+    struct whole_file file;
+
+    if (whole_file_open(&file, path)) {
+        hx_table_print(file.out, table);
+        /* on the disk before it has the name: what a long run found outlives a crash. Pipes cannot, and need not. */
+        whole_file_flush(&file);
+        if (!file.error && regular && ftell(file.out) > HX_TABLE_MAX_BYTES) {
+            snprintf(error, sizeof(error), "--output=%.1000s: a table of %ld bytes; jobs read at most %d", path, ftell(file.out), HX_TABLE_MAX_BYTES);
+            file.error = EFBIG;
+        }
+        if (!file.error && regular && fsync(fileno(file.out)) != 0)
+            file.error = errno;
+    }
+    if (whole_file_end(&file, "output", path, error) == 0)
+        return 0;
+    fprintf(stderr, "coll_tune: %s\n", error);
+    return -1;
+}
 
 /* "allreduce 2 nodes x 2 ranks" */
 static const char *key_text(const struct hx_table_entry *e, char text[256])
@@ -34,6 +71,95 @@ static const char *range_text(uint64_t from, uint64_t to, char text[64])
 
 /* ---- check ----------------------------------------------------------------------------------------------------------- */
 
+/* The plans that a job has for an entry, at all sizes that it holds for. */
+struct choices {
+    struct hx_planner planner;
+    char names[HX_MAX_CANDIDATES][HX_CANDIDATE_NAME_BYTES];
+    int n;
+};
+
+static struct hx_shape *shape_of(const struct hx_table_entry *e)
+{
+    char text[128], error[HX_TOPO_ERROR_BYTES];
+    const char *placement = e->in_order ? "" : ":cyclic", *levels = strstr(e->plan, "_levels") ? "/2" : "";
+    struct hx_shape *shape;
+
+    if (e->nnodes == 1 || e->min_local == e->max_local)
+        snprintf(text, sizeof(text), "%dx%d%s%s", e->nnodes, e->max_local, levels, placement);
+    else
+        snprintf(text, sizeof(text), "1x%d%s,%dx%d%s%s", e->max_local, levels, e->nnodes - 1, e->min_local, levels, placement);
+    shape = hx_shape_parse(text, error);
+    if (shape && shape->min_local == e->min_local && hx_shape_is_in_order(shape) == e->in_order)
+        return shape;
+    hx_shape_free(shape);
+    return NULL;
+}
+
+/* Is the entry's plan one of those for a vector of so many bytes? Keeps the names of all, if there is room. */
+static int is_choice(struct choices *c, const struct hx_table_entry *e, uint64_t bytes)
+{
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const char *fallback;
+    enum hx_folding folding = e->ordered                            ? HX_FOLDS_IN_ORDER
+                              : e->numbers == HX_NUMBERS_INTEGER ? HX_FOLDS_EXACTLY
+                                                                    : HX_FOLDS_ALIKE;
+    int n = hx_planner_candidates(&c->planner, e->coll, 0, folding, (double)bytes, candidates, &fallback);
+    struct hx_candidate found;
+
+    if (hx_candidate_find(candidates, n, e->plan, c->planner.shape, 1, &found) >= 0)
+        return 1;
+    for (int i = 0, k; i < n && c->n < HX_MAX_CANDIDATES; i++) {
+        hx_candidate_name(&candidates[i], c->names[c->n]);
+        for (k = 0; strcmp(c->names[k], c->names[c->n]); k++)
+            ;
+        c->n += k == c->n;
+    }
+    return 0;
+}
+
+static int is_choice_somewhere(struct choices *c, const struct hx_table_entry *e)
+{
+    const uint64_t most = e->to_bytes < BYTES_MOST ? e->to_bytes : BYTES_MOST;
+
+    if (e->measured_bytes >= 0 && is_choice(c, e, (uint64_t)e->measured_bytes))
+        return 1;
+    for (uint64_t bytes = e->from_bytes; bytes < most; bytes = bytes ? 2 * bytes : 1)
+        if (is_choice(c, e, bytes))
+            return 1;
+    return is_choice(c, e, most);
+}
+
+/* Can the planner choose what an entry says, in a job of its shape? 0, or -1 and why not. */
+static int entry_check(const struct hx_table_entry *e, char text[OPTION_TEXT_BYTES])
+{
+    static struct choices c;
+    const struct hx_env none = {0};
+    const struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1, .max_local = e->max_local};
+    const char *names[HX_MAX_CANDIDATES + 1] = {NULL};
+    struct hx_shape *shape = NULL;
+    int status = -1;
+
+    c.n = 0;
+    if ((int64_t)e->nnodes * e->max_local > RANKS_MOST)
+        status = 0; /* nobody can tell here */
+    else if (!(shape = shape_of(e)))
+        snprintf(text, OPTION_TEXT_BYTES, "no job has %d nodes, %d to %d ranks on each and this placement", e->nnodes, e->min_local, e->max_local);
+    else if (hx_planner_init(&c.planner, &none, shape, 0, &job, NULL) != HX_SUCCESS)
+        snprintf(text, OPTION_TEXT_BYTES, "no plans for this shape");
+    else if (is_choice_somewhere(&c, e))
+        status = 0;
+    else if (hx_candidate_name_is_known(e->plan))
+        snprintf(text, OPTION_TEXT_BYTES, "%s cannot serve %s on %d nodes of %d to %d ranks at these sizes", e->plan, hx_coll_name(e->coll),
+                 e->nnodes, e->min_local, e->max_local);
+    else {
+        for (int i = 0; i < c.n; i++)
+            names[i] = c.names[i];
+        option_choose("plan", e->plan, names, text);
+    }
+    hx_shape_free(shape);
+    return status;
+}
+
 static int check(const struct tune_options *o)
 {
     int status = 0;
@@ -50,7 +176,7 @@ static int check(const struct tune_options *o)
             const struct hx_table_entry *e = &table->entries[i];
             changed += strcmp(e->plan, e->default_plan) != 0 || e->slice_bytes;
             slower += e->us > e->default_us * (1 + TUNE_MARGIN);
-            if (tune_entry_check(e, why) < 0) {
+            if (entry_check(e, why) < 0) {
                 fprintf(stderr, "%s:%d: %s\n", o->files[f], e->line, why);
                 status = 2;
             }
@@ -71,9 +197,11 @@ static int check(const struct tune_options *o)
 
 /* ---- merge ----------------------------------------------------------------------------------------------------------- */
 
-static int machines_differ(const struct hx_table *a, const struct hx_table *b)
+/* ---- merge ----------------------------------------------------------------------------------------------------------- */
+
+int tune_machines_differ(const struct hx_table_machine *a, const struct hx_table_machine *b)
 {
-    return strcmp(a->machine.hierax, b->machine.hierax) || strcmp(a->machine.cpu, b->machine.cpu) || a->machine.cpus != b->machine.cpus;
+    return strcmp(a->hierax, b->hierax) || strcmp(a->cpu, b->cpu) || a->cpus != b->cpus;
 }
 
 static int merge(const struct tune_options *o)
@@ -85,7 +213,7 @@ static int merge(const struct tune_options *o)
         struct hx_table *table = tune_table_read(o->files[f]);
         if (!table) {
             status = 2;
-        } else if (machines_differ(all, table)) {
+        } else if (tune_machines_differ(&all->machine, &table->machine)) {
             fprintf(stderr, "coll_tune: %s is for Hierax %s on %d x %s, %s for Hierax %s on %d x %s: a table is for one kind\n",
                     o->files[0], all->machine.hierax, all->machine.cpus, all->machine.cpu, o->files[f], table->machine.hierax,
                     table->machine.cpus, table->machine.cpu);
@@ -111,7 +239,8 @@ static int merge(const struct tune_options *o)
 /* ---- diff ------------------------------------------------------------------------------------------------------------ */
 
 struct tally {
-    int same, other, within; /* of the others: within 5 % of each other, relative to the default */
+    int same, other, only;
+    int within; /* of the others: within 5 % of each other, relative to the default */
 };
 
 /* By the default's time in the same run: a machine is not as fast in every run. */
@@ -120,46 +249,48 @@ static double time_of(const struct hx_table_entry *e)
     return e->default_us > 0 ? e->us / e->default_us : 0;
 }
 
-/* Where entries of both tables meet. */
-static void entry_compare(const struct hx_table_entry *a, const struct hx_table *table, struct tally *tally)
+/* Do they hold for some of the same sizes? */
+static int meet(const struct hx_table_entry *a, const struct hx_table_entry *b)
+{
+    return hx_table_same_key(a, b) && a->from_bytes <= b->to_bytes && b->from_bytes <= a->to_bytes;
+}
+
+/* Where they meet. */
+static void entry_compare(const struct hx_table_entry *a, const struct hx_table_entry *b, struct tally *tally)
+{
+    const uint64_t from = a->from_bytes > b->from_bytes ? a->from_bytes : b->from_bytes, to = a->to_bytes < b->to_bytes ? a->to_bytes : b->to_bytes;
+    const double ratio = time_of(a) > 0 ? time_of(b) / time_of(a) : 0;
+    char text[256], range[64];
+
+    if (!strcmp(a->plan, b->plan) && a->slice_bytes == b->slice_bytes) {
+        tally->same++;
+        return;
+    }
+    tally->other++;
+    tally->within += ratio > 1 / 1.05 && ratio < 1.05;
+    printf("%s, %s: %s slice %llu (%.2f us, default %.2f) against %s slice %llu (%.2f us, default %.2f)\n", key_text(a, text),
+           range_text(from, to, range), a->plan, (unsigned long long)a->slice_bytes, a->us, a->default_us, b->plan,
+           (unsigned long long)b->slice_bytes, b->us, b->default_us);
+}
+
+/* Each entry of a table beside those of another; second: the other one's have been compared with these, so only those that meet none are told. */
+static void entries_compare(const char *path, const struct hx_table *table, const struct hx_table *other, int second, struct tally *tally)
 {
     char text[256], range[64];
 
-    for (int i = 0; i < table->n; i++) {
-        const struct hx_table_entry *b = &table->entries[i];
-        uint64_t from = a->from_bytes > b->from_bytes ? a->from_bytes : b->from_bytes;
-        uint64_t to = a->to_bytes < b->to_bytes ? a->to_bytes : b->to_bytes;
-        if (!hx_table_same_key(a, b) || from > to)
-            continue;
-        if (!strcmp(a->plan, b->plan) && a->slice_bytes == b->slice_bytes) {
-            tally->same++;
-            continue;
-        }
-        double ratio = time_of(a) > 0 ? time_of(b) / time_of(a) : 0;
-        tally->other++;
-        tally->within += ratio > 1 / 1.05 && ratio < 1.05;
-        printf("%s, %s: %s slice %llu (%.2f us, default %.2f) against %s slice %llu (%.2f us, default %.2f)\n", key_text(a, text), range_text(from, to, range), a->plan,
-               (unsigned long long)a->slice_bytes, a->us, a->default_us, b->plan, (unsigned long long)b->slice_bytes, b->us,
-               b->default_us);
-    }
-}
-
-static int only_tell(const char *path, const struct hx_table *table, const struct hx_table *other)
-{
-    int only = 0;
-
-    for (int i = 0; i < table->n; i++) {
-        const struct hx_table_entry *a = &table->entries[i];
-        char text[256], range[64];
+    for (const struct hx_table_entry *a = table->entries; a < table->entries + table->n; a++) {
         int met = 0;
-        for (int k = 0; k < other->n; k++)
-            met |= hx_table_same_key(a, &other->entries[k]) && a->from_bytes <= other->entries[k].to_bytes &&
-                   other->entries[k].from_bytes <= a->to_bytes;
+        for (const struct hx_table_entry *b = other->entries; b < other->entries + other->n; b++) {
+            if (!meet(a, b))
+                continue;
+            met = 1;
+            if (!second)
+                entry_compare(a, b, tally);
+        }
         if (!met)
             printf("only in %s: %s, %s: %s\n", path, key_text(a, text), range_text(a->from_bytes, a->to_bytes, range), a->plan);
-        only += !met;
+        tally->only += !met;
     }
-    return only;
 }
 
 /* Models tell how much their parameters differ; that alone makes no difference: two runs never find the same. */
@@ -178,16 +309,15 @@ static int diff(const struct tune_options *o)
 {
     struct hx_table *a = tune_table_read(o->files[0]), *b = tune_table_read(o->files[1]);
     struct tally tally = {0};
-    int only = 0, status = 2;
+    int status = 2;
 
     if (a && b) {
-        for (int i = 0; i < a->n; i++)
-            entry_compare(&a->entries[i], b, &tally);
+        entries_compare(o->files[0], a, b, 0, &tally);
         models_compare(a, b);
-        only = only_tell(o->files[0], a, b) + only_tell(o->files[1], b, a);
-        printf("# %d the same, %d others (%d of them within 5 %% of each other, relative to the default), %d in one table only\n", tally.same, tally.other, tally.within,
-               only);
-        status = tally.other || only;
+        entries_compare(o->files[1], b, a, 1, &tally);
+        printf("# %d the same, %d others (%d of them within 5 %% of each other, relative to the default), %d in one table only\n", tally.same,
+               tally.other, tally.within, tally.only);
+        status = tally.other || tally.only;
     }
     hx_table_free(a);
     hx_table_free(b);
@@ -214,141 +344,3 @@ int tune_files(const struct tune_options *o)
     return status;
 }
 
-/* ---- can a job use what an entry says? The planner is asked, as in a job of its shape ---- */
-
-#define RANKS_MOST (1 << 20)        /* of a shape that is tried */
-#define BYTES_MOST ((uint64_t)1 << 40)
-
-/* The plans that a job of this shape has for an entry, of all sizes that it holds for. */
-struct choices {
-    struct hx_planner planner;
-    struct hx_candidate *candidates;
-    char (*names)[HX_CANDIDATE_NAME_BYTES];
-    int n;
-};
-
-static struct hx_shape *shape_of(const struct hx_table_entry *e)
-{
-    char text[128], error[HX_TOPO_ERROR_BYTES];
-    const char *placement = e->in_order ? "" : ":cyclic", *levels = strstr(e->plan, "_levels") ? "/2" : "";
-    struct hx_shape *shape;
-
-    if (e->nnodes == 1 || e->min_local == e->max_local)
-        snprintf(text, sizeof(text), "%dx%d%s%s", e->nnodes, e->max_local, levels, placement);
-    else
-        snprintf(text, sizeof(text), "1x%d%s,%dx%d%s%s", e->max_local, levels, e->nnodes - 1, e->min_local, levels, placement);
-    shape = hx_shape_parse(text, error);
-    if (shape && shape->min_local == e->min_local && hx_shape_is_in_order(shape) == e->in_order)
-        return shape;
-    hx_shape_free(shape);
-    return NULL;
-}
-
-/* Is the entry's plan one of those for a vector of so many bytes? Keeps the names of all, if there is room. */
-static int is_choice(struct choices *c, const struct hx_table_entry *e, uint64_t bytes)
-{
-    const char *fallback;
-    enum hx_folding folding = e->ordered                            ? HX_FOLDS_IN_ORDER
-                              : e->numbers == HX_NUMBERS_INTEGER ? HX_FOLDS_EXACTLY
-                                                                    : HX_FOLDS_ALIKE;
-    int n = hx_planner_candidates(&c->planner, e->coll, 0, folding, (double)bytes, c->candidates, &fallback);
-    struct hx_candidate found;
-
-    if (hx_candidate_find(c->candidates, n, e->plan, c->planner.shape, 1, &found) >= 0)
-        return 1;
-    for (int i = 0; i < n; i++) {
-        char name[HX_CANDIDATE_NAME_BYTES];
-        int known = 0;
-        hx_candidate_name(&c->candidates[i], name);
-        for (int k = 0; k < c->n && !known; k++)
-            known = !strcmp(c->names[k], name);
-        if (!known && c->n < HX_MAX_CANDIDATES)
-            memcpy(c->names[c->n++], name, sizeof(name));
-    }
-    return 0;
-}
-
-static int is_choice_somewhere(struct choices *c, const struct hx_table_entry *e)
-{
-    uint64_t most = e->to_bytes < BYTES_MOST ? e->to_bytes : BYTES_MOST;
-
-    if (e->measured_bytes >= 0 && is_choice(c, e, (uint64_t)e->measured_bytes))
-        return 1;
-    for (uint64_t bytes = e->from_bytes; bytes < most; bytes = bytes ? 2 * bytes : 1)
-        if (is_choice(c, e, bytes))
-            return 1;
-    return is_choice(c, e, most);
-}
-
-static void refusal_tell(const struct choices *c, const struct hx_table_entry *e, char text[OPTION_TEXT_BYTES])
-{
-    const char *names[HX_MAX_CANDIDATES + 1] = {NULL};
-
-    for (int i = 0; i < c->n; i++)
-        names[i] = c->names[i];
-    if (hx_candidate_name_is_known(e->plan))
-        snprintf(text, OPTION_TEXT_BYTES, "%s cannot serve %s on %d nodes of %d to %d ranks at these sizes", e->plan, hx_coll_name(e->coll),
-                 e->nnodes, e->min_local, e->max_local);
-    else
-        option_choose("plan", e->plan, names, text);
-}
-
-int tune_entry_check(const struct hx_table_entry *e, char text[OPTION_TEXT_BYTES])
-{
-    struct choices c = {.candidates = malloc(HX_MAX_CANDIDATES * sizeof(*c.candidates)), .names = malloc(HX_MAX_CANDIDATES * sizeof(*c.names))};
-    const struct hx_env none = {0};
-    const struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1, .max_local = e->max_local};
-    struct hx_shape *shape = NULL;
-    int status = -1;
-
-    if (!c.candidates || !c.names)
-        snprintf(text, OPTION_TEXT_BYTES, "no memory");
-    else if ((int64_t)e->nnodes * e->max_local > RANKS_MOST)
-        status = 0; /* nobody can tell here */
-    else if (!(shape = shape_of(e)))
-        snprintf(text, OPTION_TEXT_BYTES, "no job has %d nodes, %d to %d ranks on each and this placement", e->nnodes, e->min_local, e->max_local);
-    else if (hx_planner_init(&c.planner, &none, shape, 0, &job, NULL) != HX_SUCCESS)
-        snprintf(text, OPTION_TEXT_BYTES, "no plans for this shape");
-    else if (is_choice_somewhere(&c, e))
-        status = 0;
-    else
-        refusal_tell(&c, e, text);
-    hx_shape_free(shape);
-    free(c.candidates);
-    free(c.names);
-    return status;
-}
-
-/* ---- reading and writing a table ---- */
-
-struct hx_table *tune_table_read(const char *path)
-{
-    struct hx_table *table = NULL;
-
-    if (hx_table_read(path, &table) == HX_SUCCESS)
-        return table;
-    fprintf(stderr, "coll_tune: %s\n", hx_last_detail());
-    return NULL;
-}
-
-int tune_table_write(const struct hx_table *table, const char *path)
-{
-    char error[OPTION_TEXT_BYTES] = "";
-    struct whole_file file;
-
-    if (whole_file_open(&file, path)) {
-        hx_table_print(file.out, table);
-        /* on the disk before it has the name: what a long run found outlives a crash. Pipes cannot, and need not. */
-        whole_file_flush(&file);
-        if (!file.error && whole_file_is_regular(path) && ftell(file.out) > HX_TABLE_MAX_BYTES) {
-            snprintf(error, sizeof(error), "--output=%.1000s: a table of %ld bytes; jobs read at most %d", path, ftell(file.out), HX_TABLE_MAX_BYTES);
-            file.error = EFBIG;
-        }
-        if (!file.error && whole_file_is_regular(path) && fsync(fileno(file.out)) != 0)
-            file.error = errno;
-    }
-    if (whole_file_end(&file, "output", path, error) == 0)
-        return 0;
-    fprintf(stderr, "coll_tune: %s\n", error);
-    return -1;
-}

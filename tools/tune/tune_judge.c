@@ -5,12 +5,8 @@
  * HX_TABLE names or without, so that a table or a change of the model is judged without a job.
  */
 #include "tools/tune/coll_tune.h"
-#include "tools/common/bench_backend.h"
-#include "tools/common/json.h"
 #include "runtime/base/error.h"
 #include "tools/common/whole_file.h"
-#include <json.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,10 +18,66 @@ struct verdict {
     double pick_us, best_us, ratio;
 };
 
-struct tune_figure {
+struct tune_judgement {
+    struct json_object *doc; /* of a job */
     struct verdict *verdicts;
     int n, unmeasured;
 };
+
+/* ---- verdicts -------------------------------------------------------------------------------------------------- */
+
+/* What is chosen at a point, and the best plan there; NULL: nothing was measured there, or no memory. */
+static const struct verdict *verdict_add(struct tune_judgement *judgement, enum hx_coll coll, double bytes, const char *shape, const char *pick,
+                                         const struct tune_plan *plans, int n)
+{
+    struct verdict *more = realloc(judgement->verdicts, (size_t)(judgement->n + 1) * sizeof(*more)), *v = more + judgement->n;
+
+    if (!more)
+        return NULL;
+    judgement->verdicts = more;
+    *v = (struct verdict){.best_us = INFINITY};
+    snprintf(v->pick, sizeof(v->pick), "%s", pick);
+    snprintf(v->point, sizeof(v->point), "%s %.0f on %s", hx_coll_name(coll), bytes, shape);
+    for (int i = 0; i < n; i++) {
+        if (plans[i].us > 0 && plans[i].us < v->best_us) {
+            v->best_us = plans[i].us;
+            snprintf(v->best, sizeof(v->best), "%s", plans[i].name);
+        }
+        if (!strcmp(plans[i].name, v->pick))
+            v->pick_us = plans[i].us;
+    }
+    v->ratio = v->pick_us / v->best_us;
+    judgement->n += v->pick_us > 0;
+    judgement->unmeasured += v->pick_us <= 0;
+    return n ? v : NULL;
+}
+
+static int worst_first(const void *a, const void *b)
+{
+    const struct verdict *x = a, *y = b;
+    return (x->ratio < y->ratio) - (x->ratio > y->ratio);
+}
+
+static void judgement_print(struct tune_judgement *judgement)
+{
+    struct verdict *v = judgement->verdicts;
+    int n = judgement->n, above = 0;
+
+    if (n)
+        qsort(v, (size_t)n, sizeof(*v), worst_first);
+    printf("%-40s %6s  %-34s %11s  %-34s %11s\n", "point", "ratio", "chosen", "us", "best", "us");
+    for (int i = 0; i < n; i++) {
+        if (judgement->doc || i < SHOWN)
+            printf("%-40s %6.2f  %-34s %11.2f  %-34s %11.2f\n", v[i].point, v[i].ratio, v[i].pick, v[i].pick_us, v[i].best, v[i].best_us);
+        above += v[i].ratio > 1.3;
+    }
+    printf("# %d points: chosen / best %.2f x at the median, %.2f x at worst; above 1.3 x: %d\n", n,
+           n ? v[n / 2].ratio : 0, n ? v[0].ratio : 0, above);
+    if (judgement->unmeasured)
+        printf("# %d more where what is chosen now was not measured\n", judgement->unmeasured);
+}
+
+/* ---- of a job: on rank 0 --------------------------------------------------------------------------------------- */
 
 /* Nothing is lost: no table, nor what took minutes to measure. */
 static int output_check(const char *path)
@@ -59,27 +111,19 @@ static struct json_object *domains_list(const struct hx_shape *shape)
     return levels;
 }
 
-struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
+/* All but the points; NULL: no memory. */
+static struct json_object *doc_new(const char *shape, struct hx_traits traits)
 {
     const struct hx_comm *comm = hx_world->comms;
-    struct json_object *doc, *profile, *machine;
-    struct hx_table *here;
+    const struct hx_job *job = &hx_world->process.job;
+    struct json_object *doc = json_object_new_object(), *profile = json_object_new_object(), *machine = json_object_new_object();
+    struct hx_table *here = hx_table_new();
     struct hx_net_profile net;
-    char shape[1024];
 
-    if (path && output_check(path))
-        return NULL;
-    if (hx_shape_format(comm->members.shape, shape, sizeof(shape)) >= (int)sizeof(shape) ||
-        !hx_shape_is_in_order(comm->members.shape)) {
-        fprintf(stderr, "coll_tune: judge wants ranks placed node by node, and nodes whose sizes take less than %zu "
-                        "characters to write\n", sizeof(shape));
+    if (!here) {
+        json_object_put(doc);
         return NULL;
     }
-    if (!(here = hx_table_new())) {
-        fprintf(stderr, "coll_tune: no memory\n");
-        return NULL;
-    }
-    doc = json_object_new_object(), profile = json_object_new_object(), machine = json_object_new_object();
     hx_world_profile(hx_world, &net);
     json_add_int(doc, "hierax_judgement", 1);
     json_add_text(doc, "hierax", here->machine.hierax);
@@ -89,9 +133,9 @@ struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
     hx_table_free(here);
     json_add_text(doc, "shape", shape);
     json_object_object_add(doc, "domains", domains_list(comm->members.shape));
-    json_add_flag(doc, "single_copy", hx_world->process.job.single_copy);
-    json_add_int(doc, "llc_bytes", hx_world->process.job.llc_bytes);
-    json_add_real(doc, "cpus_per_node", "%.6g", hx_world->process.job.cpus_per_node);
+    json_add_flag(doc, "single_copy", job->single_copy);
+    json_add_int(doc, "llc_bytes", job->llc_bytes);
+    json_add_real(doc, "cpus_per_node", "%.6g", job->cpus_per_node);
     json_add_text(doc, "provider", net.provider ? net.provider : "");
     json_add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
     json_add_flag(doc, "alloc", traits.shared_alloc);
@@ -106,16 +150,31 @@ struct json_object *tune_judge_new(const char *path, struct hx_traits traits)
     return doc;
 }
 
-static void verdict_print(const struct verdict *v)
+struct tune_judgement *tune_judge_new(const char *path, struct hx_traits traits)
 {
-    printf("%-40s %6.2f  %-34s %11.2f  %-34s %11.2f\n", v->point, v->ratio, v->pick, v->pick_us, v->best, v->best_us);
+    const struct hx_shape *shape = hx_world->comms->members.shape;
+    struct tune_judgement *judgement;
+    char text[1024];
+
+    if (path && output_check(path))
+        return NULL;
+    if (hx_shape_format(shape, text, sizeof(text)) >= (int)sizeof(text) || !hx_shape_is_in_order(shape)) {
+        fprintf(stderr, "coll_tune: judge wants ranks placed node by node, and nodes whose sizes take less than %zu "
+                        "characters to write\n", sizeof(text));
+        return NULL;
+    }
+    if ((judgement = calloc(1, sizeof(*judgement))) && (judgement->doc = doc_new(text, traits)))
+        return judgement;
+    fprintf(stderr, "coll_tune: no memory\n");
+    free(judgement);
+    return NULL;
 }
 
-/* On rank 0. */
-void tune_judge_point(struct json_object *doc, const struct tune_point *point, const struct tune_survey *survey)
+void tune_judge_point(struct tune_judgement *judgement, const struct tune_point *point, const struct tune_survey *survey)
 {
     struct json_object *p = json_object_new_object(), *plans = json_object_new_array();
-    int best = 0;
+    const char *shape = json_object_get_string(json_object_object_get(judgement->doc, "shape"));
+    const struct verdict *v = verdict_add(judgement, point->coll, (double)point->bytes, shape, survey->plans[0].name, survey->plans, survey->n);
 
     for (int i = 0; i < survey->n; i++) {
         struct json_object *plan = json_object_new_object();
@@ -123,28 +182,36 @@ void tune_judge_point(struct json_object *doc, const struct tune_point *point, c
         json_add_real(plan, "us", "%.6g", survey->plans[i].us);
         json_add_real(plan, "predicted_us", "%.6g", survey->plans[i].predicted_us);
         json_object_array_add(plans, plan);
-        best = survey->plans[i].us < survey->plans[best].us ? i : best;
     }
     json_add_text(p, "collective", hx_coll_name(point->coll));
     json_add_int(p, "bytes", point->bytes);
     json_object_object_add(p, "plans", plans);
-    json_object_array_add(json_object_object_get(doc, "points"), p);
-    fprintf(stderr, "coll_tune: %s %llu bytes: %s %.2f us, best %s %.2f us: %.2f x\n", hx_coll_name(point->coll),
-            (unsigned long long)point->bytes, survey->plans[0].name, survey->plans[0].us, survey->plans[best].name,
-            survey->plans[best].us, survey->plans[0].us / survey->plans[best].us);
+    json_object_array_add(json_object_object_get(judgement->doc, "points"), p);
+    if (v)
+        fprintf(stderr, "coll_tune: %s %llu bytes: %s %.2f us, best %s %.2f us: %.2f x\n", hx_coll_name(point->coll),
+                (unsigned long long)point->bytes, v->pick, v->pick_us, v->best, v->best_us, v->ratio);
 }
 
-static int judgement_write(struct json_object *doc, const char *path)
+int tune_judge_end(struct tune_judgement *judgement, const char *path)
 {
     char error[OPTION_TEXT_BYTES] = "";
 
-    if (json_file_write("output", path, doc, error) == 0)
-        return 0;
-    fprintf(stderr, "coll_tune: %s\n", error);
-    return -1;
+    if (path && judgement->n && json_file_write("output", path, judgement->doc, error)) /* of nothing measured an earlier file stays */
+        fprintf(stderr, "coll_tune: %s\n", error);
+    judgement_print(judgement);
+    return error[0] ? -1 : 0;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+void tune_judge_free(struct tune_judgement *judgement)
+{
+    if (!judgement)
+        return;
+    json_object_put(judgement->doc);
+    free(judgement->verdicts);
+    free(judgement);
+}
+
+/* ---- of files -------------------------------------------------------------------------------------------------- */
 
 static const char *text_of(struct json_object *o, const char *name)
 {
@@ -159,15 +226,20 @@ static double real_of(struct json_object *o, const char *name)
     return isfinite(real) && real > 0 ? real : 0;
 }
 
+static size_t length_of(struct json_object *list)
+{
+    return json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
+}
+
 /* 0, or -1: there are none such, or no memory. */
 static int domains_take(struct hx_shape *shape, struct json_object *levels)
 {
-    size_t depth = json_object_is_type(levels, json_type_array) ? json_object_array_length(levels) : 0, n = (size_t)shape->nranks;
+    size_t depth = length_of(levels), n = (size_t)shape->nranks;
     int *ids = depth <= HX_SHAPE_LEVELS ? malloc((depth + 1) * n * sizeof(*ids)) : NULL, status = ids ? 0 : -1;
 
     for (size_t k = 0; k < depth && status == 0; k++) {
         struct json_object *level = json_object_array_get_idx(levels, k);
-        status = json_object_is_type(level, json_type_array) && json_object_array_length(level) == n ? 0 : -1;
+        status = length_of(level) == n ? 0 : -1;
         for (size_t rank = 0; rank < n && status == 0; rank++)
             ids[rank * depth + k] = json_object_get_int(json_object_array_get_idx(level, rank));
     }
@@ -256,153 +328,76 @@ void tune_judged_free(struct tune_judged *j)
     free(j);
 }
 
-/* The planner's choice for a point by name. 0, or -1: there is none. */
-static int choose(struct tune_judged *j, enum hx_coll coll, double bytes, char name[HX_CANDIDATE_NAME_BYTES])
+/* A point's plans, for visit. 0, or -1: it is not valid. */
+static int point_visit(struct tune_judged *j, struct json_object *point, tune_visit_fn *visit, void *ctx)
 {
-    const char *fallback;
-    int pick, n;
-
-    bytes = coll == HX_COLL_BARRIER ? 1 : bytes;
-    j->planner.cost.shared_alloc = j->traits.shared_alloc;
-    n = hx_planner_candidates(&j->planner, coll, 0, j->traits.folding, bytes, j->candidates, &fallback);
-    hx_planner_tuned(&j->planner, coll, j->traits, bytes, j->candidates, n, &pick);
-    if (pick < 0)
-        pick = hx_planner_best(&j->planner, j->candidates, n, bytes);
-    if (pick < 0)
-        return -1;
-    hx_candidate_name(&j->candidates[pick], name);
-    return 0;
-}
-
-static int verdict_add(struct json_object *point, const char *pick, const char *shape, struct tune_figure *figure)
-{
-    struct json_object *plans = json_object_object_get(point, "plans");
-    struct verdict *more = realloc(figure->verdicts, (size_t)(figure->n + 1) * sizeof(*more)), *v = more + figure->n;
-    size_t n = json_object_is_type(plans, json_type_array) ? json_object_array_length(plans) : 0;
-
-    if (!more)
-        return -1;
-    figure->verdicts = more;
-    *v = (struct verdict){.best_us = INFINITY};
-    snprintf(v->pick, sizeof(v->pick), "%s", pick);
-    snprintf(v->point, sizeof(v->point), "%s %.0f on %s", text_of(point, "collective"), real_of(point, "bytes"), shape);
-    for (size_t i = 0; i < n; i++) {
-        struct json_object *plan = json_object_array_get_idx(plans, i);
-        double us = real_of(plan, "us");
-        if (us > 0 && us < v->best_us) {
-            v->best_us = us;
-            snprintf(v->best, sizeof(v->best), "%s", text_of(plan, "plan"));
-        }
-        if (!strcmp(text_of(plan, "plan"), v->pick))
-            v->pick_us = us;
-    }
-    v->ratio = v->pick_us / v->best_us;
-    figure->n += v->pick_us > 0;
-    figure->unmeasured += v->pick_us <= 0;
-    return n ? 0 : -1;
-}
-
-static int point_judge(void *ctx, struct tune_judged *j, struct json_object *point)
-{
-    char pick[HX_CANDIDATE_NAME_BYTES], shape[64];
+    static struct tune_plan plans[HX_MAX_CANDIDATES];
+    struct json_object *list = json_object_object_get(point, "plans");
+    const size_t n = length_of(list);
     enum hx_coll coll;
 
-    if (hx_coll_parse(text_of(point, "collective"), &coll) != 0 || choose(j, coll, real_of(point, "bytes"), pick) != 0)
+    if (hx_coll_parse(text_of(point, "collective"), &coll) != 0 || n > HX_MAX_CANDIDATES)
         return -1;
-    hx_shape_format(j->shape, shape, sizeof(shape));
-    return verdict_add(point, pick, shape, ctx);
-}
-
-int tune_point_plans(struct json_object *point, enum hx_coll *coll, double *bytes,
-                     struct tune_plan plans[HX_MAX_CANDIDATES])
-{
-    struct json_object *list = json_object_object_get(point, "plans");
-    int n = json_object_is_type(list, json_type_array) ? (int)json_object_array_length(list) : 0;
-
-    if (hx_coll_parse(text_of(point, "collective"), coll) != 0 || n > HX_MAX_CANDIDATES)
-        return -1;
-    *bytes = *coll == HX_COLL_BARRIER ? 1 : real_of(point, "bytes");
-    for (int i = 0; i < n; i++) {
-        struct json_object *plan = json_object_array_get_idx(list, (size_t)i);
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *plan = json_object_array_get_idx(list, i);
         plans[i] = (struct tune_plan){.us = real_of(plan, "us")};
         snprintf(plans[i].name, sizeof(plans[i].name), "%s", text_of(plan, "plan"));
     }
-    return n;
+    return visit(ctx, j, coll, real_of(point, "bytes"), plans, (int)n);
 }
 
-/* Every point of a file is shown to visit. 0, or -1 after printing why. */
-int tune_judgement_read(const char *path, struct tune_judged *j,
-                        int (*visit)(void *ctx, struct tune_judged *j, struct json_object *point), void *ctx)
+struct tune_judged *tune_judgement_read(const char *path, tune_visit_fn *visit, void *ctx)
 {
-    char error[OPTION_TEXT_BYTES];
-    struct json_object *doc = json_file_read(path, error), *points = json_object_object_get(doc, "points");
-    size_t n = json_object_is_type(points, json_type_array) ? json_object_array_length(points) : 0;
+    char error[OPTION_TEXT_BYTES] = "no memory";
+    struct tune_judged *j = calloc(1, sizeof(*j));
+    struct json_object *doc = j ? json_file_read(path, error) : NULL, *points = json_object_object_get(doc, "points");
     int status = doc ? judged_open(j, doc, path) : -1;
 
     if (!doc)
         fprintf(stderr, "coll_tune: %s\n", error);
-    for (size_t i = 0; status == 0 && i < n; i++)
-        if ((status = visit(ctx, j, json_object_array_get_idx(points, i))) < 0)
+    for (size_t i = 0; status == 0 && i < length_of(points); i++)
+        if ((status = point_visit(j, json_object_array_get_idx(points, i), visit, ctx)) < 0)
             fprintf(stderr, "coll_tune: %s: point %zu is not valid\n", path, i + 1);
     json_object_put(doc);
-    return status;
+    if (status == 0)
+        return j;
+    tune_judged_free(j);
+    return NULL;
 }
 
-/* ---- telling --------------------------------------------------------------------------------------------------- */
-
-static int worst_first(const void *a, const void *b)
+/* What the planner chooses there now. */
+static int point_judge(void *ctx, struct tune_judged *j, enum hx_coll coll, double bytes, const struct tune_plan *plans, int n)
 {
-    const struct verdict *x = a, *y = b;
-    return (x->ratio < y->ratio) - (x->ratio > y->ratio);
-}
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    const double vector_bytes = tune_vector_bytes(coll, bytes);
+    const char *fallback;
+    char name[HX_CANDIDATE_NAME_BYTES], shape[64];
+    int pick, ncandidates;
 
-static void figure_print(struct tune_figure *figure, int all)
-{
-    struct verdict *v = figure->verdicts;
-    int n = figure->n, above = 0;
-
-    if (n)
-        qsort(v, (size_t)n, sizeof(*v), worst_first);
-    printf("%-40s %6s  %-34s %11s  %-34s %11s\n", "point", "ratio", "chosen", "us", "best", "us");
-    for (int i = 0; i < n && (all || i < SHOWN); i++)
-        verdict_print(&v[i]);
-    for (int i = 0; i < n; i++)
-        above += v[i].ratio > 1.3;
-    printf("# %d points: chosen / best %.2f x at the median, %.2f x at worst; above 1.3 x: %d\n", n,
-           n ? v[n / 2].ratio : 0, n ? v[0].ratio : 0, above);
-    if (figure->unmeasured)
-        printf("# %d more where what is chosen now was not measured\n", figure->unmeasured);
+    j->planner.cost.shared_alloc = j->traits.shared_alloc;
+    ncandidates = hx_planner_candidates(&j->planner, coll, 0, j->traits.folding, vector_bytes, candidates, &fallback);
+    hx_planner_tuned(&j->planner, coll, j->traits, vector_bytes, candidates, ncandidates, &pick);
+    if (pick < 0)
+        pick = hx_planner_best(&j->planner, candidates, ncandidates, vector_bytes);
+    if (pick < 0)
+        return -1;
+    hx_candidate_name(&candidates[pick], name);
+    hx_shape_format(j->shape, shape, sizeof(shape));
+    return verdict_add(ctx, coll, bytes, shape, name, plans, n) ? 0 : -1;
 }
 
 int tune_judge(const struct tune_options *o)
 {
-    struct tune_figure figure = {0};
+    struct tune_judgement judgement = {0};
     int status = 0;
 
     for (int f = 0; f < o->nfiles && status == 0; f++) {
-        struct tune_judged *j = calloc(1, sizeof(*j));
-        status = j && tune_judgement_read(o->files[f], j, point_judge, &figure) == 0 ? 0 : 2;
+        struct tune_judged *j = tune_judgement_read(o->files[f], point_judge, &judgement);
+        status = j ? 0 : 2;
         tune_judged_free(j);
     }
     if (status == 0)
-        figure_print(&figure, 0);
-    free(figure.verdicts);
-    return status;
-}
-
-int tune_judge_end(struct json_object *doc, const char *path)
-{
-    struct json_object *points = json_object_object_get(doc, "points");
-    size_t n = json_object_array_length(points);
-    struct tune_figure figure = {0};
-    int status = path && n ? judgement_write(doc, path) : 0; /* of nothing measured an earlier file stays */
-
-    for (size_t i = 0; i < n; i++) {
-        struct json_object *point = json_object_array_get_idx(points, i);
-        struct json_object *first = json_object_array_get_idx(json_object_object_get(point, "plans"), 0);
-        verdict_add(point, text_of(first, "plan"), text_of(doc, "shape"), &figure);
-    }
-    figure_print(&figure, 1);
-    free(figure.verdicts);
+        judgement_print(&judgement);
+    free(judgement.verdicts);
     return status;
 }

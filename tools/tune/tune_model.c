@@ -2,10 +2,17 @@
 /* The cost model's parameters from what was measured: in a run of coll_tune, in one of coll_tune model, or from files
  * of coll_tune judge. */
 #include "tools/tune/coll_tune.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* A plan's measured time. */
+struct tune_observed {
+    const struct hx_shape *shape;
+    struct hx_candidate candidate;
+    double bytes, us, oversubscription;
+    int point; /* those measured side by side have the same, and follow each other */
+};
 
 /* ---- the fit ---- */
 
@@ -61,14 +68,13 @@ static double loss(const struct hx_cost_params *params, const struct hx_cost_par
     return sum;
 }
 
-/* Move the parameters to where they predict best, but for the node's where stays[0], the network's where stays[1]. Returns what is left
- * of the loss. */
-static double tune_fit(struct hx_cost_params *params, const struct tune_observed *plans, int n, const int stays[2])
+/* Move the parameters to where they predict best, but for the node's where stays[0], the network's where stays[1]. */
+static void fit(struct hx_cost_params *params, const struct tune_observed *plans, int n, const int stays[2])
 {
     const struct hx_cost_params prior = *params;
-    double least = n ? loss(params, &prior, plans, n) : 0;
+    double least = loss(params, &prior, plans, n);
 
-    for (double step = FIRST_STEP; n && step > LAST_STEP; step /= 2)
+    for (double step = FIRST_STEP; step > LAST_STEP; step /= 2)
         for (int again = 1, sweeps = 0; again && sweeps < 8; sweeps++) {
             again = 0;
             for (int k = 0; k < 2 * HX_COST_PARAMETERS; k++) {
@@ -85,7 +91,6 @@ static double tune_fit(struct hx_cost_params *params, const struct tune_observed
                 }
             }
         }
-    return least;
 }
 
 /* ---- what is fitted ---- */
@@ -93,44 +98,41 @@ static double tune_fit(struct hx_cost_params *params, const struct tune_observed
 int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                      const struct tune_plan *plans, int n)
 {
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
     struct tune_observed *more = realloc(f->plans, (size_t)(f->n + n + 1) * sizeof(*more));
-    struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
     const char *fallback;
-    int before = f->n, ncandidates;
+    int before = f->n, ncandidates = 0;
 
-    f->plans = more ? more : f->plans;
-    if (!more || !candidates) {
-        free(candidates);
+    if (!more) {
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
-    ncandidates = planner->shape->nranks > 1 ? hx_planner_candidates(planner, coll, 0, traits.folding, bytes, candidates, &fallback) : 0;
+    f->plans = more;
+    bytes = tune_vector_bytes(coll, bytes);
+    if (planner->shape->nranks > 1)
+        ncandidates = hx_planner_candidates(planner, coll, 0, traits.folding, bytes, candidates, &fallback);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < ncandidates && plans[i].us > 0; k++) {
             char name[HX_CANDIDATE_NAME_BYTES];
             hx_candidate_name(&candidates[k], name);
             if (strcmp(name, plans[i].name) != 0)
                 continue;
-            f->plans[f->n++] = (struct tune_observed){
-                planner->shape, candidates[k], bytes, plans[i].us, planner->cost.oversubscription, f->points};
+            more[f->n++] = (struct tune_observed){planner->shape, candidates[k], bytes, plans[i].us, planner->cost.oversubscription, f->points};
             break;
         }
     f->points += f->n > before;
-    free(candidates);
     return 0;
 }
 
-static int model_put(struct tune_fitting *f, const char *provider, const struct hx_cost_params *params,
-                     struct hx_table *table, FILE *out)
+/* What was fitted goes into the table, and is printed. 0, or -1 after printing why. */
+static int model_put(const struct tune_fitting *f, const char *provider, struct hx_cost_params *params, struct hx_table *table, FILE *out)
 {
     struct hx_table_model model;
-    struct hx_cost_params all = *params;
 
     hx_table_model_fill(&model, provider, params, f->points);
     for (int k = 0; k < HX_COST_PARAMETERS; k++)
         if (model.values[k] > 0)
-            fprintf(out, "# model, %s: %s %.4g\n", provider[0] ? provider : "node", hx_cost_parameters[k].name,
-                    *hx_cost_parameter(&all, k));
+            fprintf(out, "# model, %s: %s %.4g\n", provider[0] ? provider : "node", hx_cost_parameters[k].name, *hx_cost_parameter(params, k));
     return hx_table_model_add(table, &model) == HX_SUCCESS ? 0 : -1;
 }
 
@@ -143,51 +145,35 @@ static int has(const struct tune_fitting *f, int net)
     return 0;
 }
 
-/* Is what is known of more points than these? */
-static int stays(const struct tune_fitting *f, const struct hx_table_model *known, int always, const char *what, FILE *out)
-{
-    if (always || !known || known->points <= f->points)
-        return 0;
-    fprintf(out, "# model, %s: as it was, fitted to %d points; there are %d new ones\n", what, known->points, f->points);
-    return 1;
-}
-
 int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, struct hx_table *table,
                      FILE *out)
 {
+    const char *const of[2] = {"", planner->provider}; /* the node, the network */
+    const int kinds = planner->provider[0] ? 2 : 1;
     struct hx_cost_params params = planner->cost;
-    const struct hx_table_model *node = hx_table_model(table, ""),
-                                *net = planner->provider[0] ? hx_table_model(table, planner->provider) : NULL;
-    /* what a run goes on with, or some collectives, is not worth what all were */
-    const int kept[2] = {stays(f, node, always, "node", out), stays(f, net, always, planner->provider, out)};
-    int status = 0;
+    int stays[2] = {0}, status = 0;
 
-    if (node)
-        hx_table_model_use(node, &params);
-    if (net)
-        hx_table_model_use(net, &params);
+    for (int k = 0; k < kinds; k++) {
+        const struct hx_table_model *known = hx_table_model(table, of[k]);
+        stays[k] = !always && known && known->points > f->points; /* what a run goes on with, or some collectives, is not worth what all were */
+        if (stays[k])
+            fprintf(out, "# model, %s: as it was, fitted to %d points; there are %d new ones\n", k ? of[k] : "node", known->points, f->points);
+        if (known)
+            hx_table_model_use(known, &params);
+    }
     if (f->points)
-        tune_fit(&params, f->plans, f->n, kept);
-    if (!kept[0] && has(f, 0))
-        status = model_put(f, "", &params, table, out);
-    if (status == 0 && !kept[1] && planner->provider[0] && has(f, 1))
-        status = model_put(f, planner->provider, &params, table, out);
+        fit(&params, f->plans, f->n, stays);
+    for (int k = 0; k < kinds && status == 0; k++)
+        if (!stays[k] && has(f, k))
+            status = model_put(f, of[k], &params, table, out);
     return status;
 }
 
-static int same_machine(const struct hx_table_machine *a, const struct hx_table_machine *b)
-{
-    return !strcmp(a->hierax, b->hierax) && !strcmp(a->cpu, b->cpu) && a->cpus == b->cpus;
-}
+/* ---- of files ---- */
 
-static int point_visit(void *ctx, struct tune_judged *j, struct json_object *point)
+static int point_fit(void *ctx, struct tune_judged *j, enum hx_coll coll, double bytes, const struct tune_plan *plans, int n)
 {
-    static struct tune_plan plans[HX_MAX_CANDIDATES];
-    enum hx_coll coll;
-    double bytes;
-    int n = tune_point_plans(point, &coll, &bytes, plans);
-
-    return n < 0 ? -1 : tune_fitting_add(ctx, &j->planner, coll, j->traits, bytes, plans, n);
+    return tune_fitting_add(ctx, &j->planner, coll, j->traits, bytes, plans, n);
 }
 
 /* The table, if it is there, else a new one of the machine that was measured. */
@@ -202,7 +188,7 @@ static struct hx_table *table_get(const char *path, const struct hx_table_machin
     }
     if (!(table = tune_table_read(path)))
         return NULL;
-    if (same_machine(&table->machine, machine))
+    if (!tune_machines_differ(&table->machine, machine))
         return table;
     fprintf(stderr, "coll_tune: --output=%s: it is for Hierax %s on %d x \"%s\", ", path, table->machine.hierax,
             table->machine.cpus, table->machine.cpu);
@@ -211,53 +197,44 @@ static struct hx_table *table_get(const char *path, const struct hx_table_machin
     return NULL;
 }
 
-/* One file more. The network's parameters are those of one provider, and all of one machine; *of: a job that has the
- * provider. 0, or -1 after printing why. */
-static int job_add(struct tune_fitting *f, const char *const *paths, struct tune_judged **jobs, int i, int *of)
+/* Why a file cannot be fitted with those before it: the network's parameters are those of one provider, and all of one machine; of: the first
+ * that has the provider. 0, or -1 after printing why. */
+static int job_check(struct tune_judged *const *jobs, const char *const *paths, int i, int of)
 {
-    const char *path = paths[i];
-    const char *provider, *first = jobs[*of] ? jobs[*of]->planner.provider : "";
+    const struct tune_judged *job = jobs[i];
+    const char *path = paths[i], *provider = job->planner.provider, *other = jobs[of]->planner.provider;
 
-    if (!(jobs[i] = calloc(1, sizeof(*jobs[i]))) || tune_judgement_read(path, jobs[i], point_visit, f) != 0)
-        return -1;
-    if (jobs[i]->traits.shared_alloc || jobs[i]->traits.numbers == HX_NUMBERS_HALF) {
+    if (!tune_is_modelled(job->traits))
         fprintf(stderr, "coll_tune: %s was measured with %s: the model is that of others\n", path,
-                jobs[i]->traits.shared_alloc ? "memory of hx_alloc" : "16-bit floats");
-        return -1;
-    }
-    provider = jobs[i]->planner.provider;
-    if (provider[0] && first[0] && strcmp(provider, first) != 0) {
-        fprintf(stderr, "coll_tune: %s is of provider %s, %s of %s: fit them apart\n", path, provider, paths[*of], first);
-        return -1;
-    }
-    if (!same_machine(&jobs[i]->machine, &jobs[0]->machine)) {
+                job->traits.shared_alloc ? "memory of hx_alloc" : "16-bit floats");
+    else if (provider[0] && strcmp(provider, other))
+        fprintf(stderr, "coll_tune: %s is of provider %s, %s of %s: fit them apart\n", path, provider, paths[of], other);
+    else if (tune_machines_differ(&job->machine, &jobs[0]->machine))
         fprintf(stderr, "coll_tune: %s and %s were measured on unlike machines: fit them apart\n", path, paths[0]);
-        return -1;
-    }
-    if (provider[0] && !first[0])
-        *of = i;
-    return 0;
+    else
+        return 0;
+    return -1;
 }
 
 int tune_model(const struct tune_options *o)
 {
-    const char *output = o->output ? o->output : TUNE_OUTPUT;
     struct tune_judged **jobs = calloc((size_t)o->nfiles, sizeof(*jobs));
     struct hx_table *table = NULL;
     struct tune_fitting f = {0};
-    int status = jobs ? 0 : 2, of = 0;
+    int ok = jobs != NULL, of = 0;
 
-    for (int i = 0; i < o->nfiles && status == 0; i++)
-        status = job_add(&f, o->files, jobs, i, &of) == 0 ? 0 : 2;
-    if (status == 0 && !(table = table_get(output, &jobs[0]->machine)))
-        status = 2;
-    if (status == 0 &&
-        (tune_fitting_end(&f, &jobs[of]->planner, 1, table, strcmp(output, "-") ? stdout : stderr) || tune_table_write(table, output)))
-        status = 2;
+    for (int i = 0; i < o->nfiles && ok; i++) {
+        ok = (jobs[i] = tune_judgement_read(o->files[i], point_fit, &f)) != NULL;
+        if (ok && !jobs[of]->planner.provider[0] && jobs[i]->planner.provider[0])
+            of = i;
+        ok = ok && job_check(jobs, o->files, i, of) == 0;
+    }
+    ok = ok && (table = table_get(o->output, &jobs[0]->machine)) &&
+         tune_fitting_end(&f, &jobs[of]->planner, 1, table, strcmp(o->output, "-") ? stdout : stderr) == 0 && tune_table_write(table, o->output) == 0;
     for (int i = 0; jobs && i < o->nfiles; i++)
         tune_judged_free(jobs[i]);
     free(f.plans);
     free(jobs);
     hx_table_free(table);
-    return status;
+    return ok ? 0 : 2;
 }

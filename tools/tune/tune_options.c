@@ -181,8 +181,7 @@ int tune_options_answer(const struct tune_options *o)
 static void together_check(struct tune_options *o, uint64_t used)
 {
     const unsigned of_files = o->command == TUNE_MODEL ? ON_MODEL_FILES : 0;
-    const char *output = o->output ? o->output : TUNE_OUTPUT,
-               *foreign = option_foreign(&tool, used, tune_is_job(o) || o->command < TUNE_JUDGE ? ON(o->command) : of_files);
+    const char *foreign = option_foreign(&tool, used, tune_is_job(o) || o->command < TUNE_JUDGE ? ON(o->command) : of_files);
 
     if (foreign)
         snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s", foreign, command_names[o->command - TUNE_CHECK]);
@@ -196,13 +195,13 @@ static void together_check(struct tune_options *o, uint64_t used)
         snprintf(o->error, sizeof(o->error), "--dtype=%s: the model is that of floats of 32 bits and more, and integers", bench_dtype_names[o->bench.dtype]);
     else if (o->command == TUNE_CONFIRM && o->nfiles)
         snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table as coll_tune confirm -o FILE", o->files[0]);
-    else if (tune_is_job(o) && o->command != TUNE_JUDGE && !strcmp(output, "-"))
+    else if (tune_is_job(o) && o->command != TUNE_JUDGE && !strcmp(o->output, "-"))
         snprintf(o->error, sizeof(o->error), "--output=-: the table is written after every point: name a file");
     else if (tune_is_job(o) && o->bench.min_bytes > o->bench.max_bytes)
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
                  (unsigned long long)o->bench.max_bytes);
-    else if (o->command == TUNE_RUN && o->bench.report.html && !strcmp(o->bench.report.html, output))
-        snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%s\"", output);
+    else if (o->command == TUNE_RUN && o->bench.report.html && !strcmp(o->bench.report.html, o->output))
+        snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%s\"", o->output);
 }
 
 void tune_options_parse(struct tune_options *o, int argc, char **argv)
@@ -222,6 +221,8 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
         o->command = end == OPTION_HELP ? TUNE_HELP : TUNE_VERSION;
     else if (o->schema)
         o->command = TUNE_SCHEMA;
+    if (!o->output && o->command != TUNE_JUDGE && o->command != TUNE_MERGE)
+        o->output = TUNE_OUTPUT;
     o->refine = !o->bench.factor;
     o->bench.factor = o->bench.factor ? o->bench.factor : 4;
     o->least_gain = o->gain_percent == UINT64_MAX ? -1 : (double)o->gain_percent / 100;

@@ -18,20 +18,12 @@ static void point_add(struct tune_run *run, int collective, uint64_t want)
     tuner_key(run->tuner, point);
     point->entry.measured_bytes = (int64_t)row.bytes;
     point->entry.to_bytes = UINT64_MAX;
-    if (point->entry.numbers != HX_NUMBERS_FLOAT || point->entry.shared_alloc) { /* where these end, those of floats in other memory serve */
-        point->entry.from_bytes = row.bytes / 2;
-        point->entry.to_bytes = 2 * row.bytes + 1;
-    }
-    if (last && last->collective == row.collective) {
-        last->entry.to_bytes = tune_middle(last->bytes, row.bytes);
-        point->entry.from_bytes = last->entry.to_bytes + 1;
-    }
     run->npoints++;
 }
 
-size_t tune_points_most(const struct tune_run *run)
+int tune_points_most(const struct tune_run *run)
 {
-    return (size_t)run->o->bench.ncollectives * TUNE_SIZES;
+    return run->o->bench.ncollectives * TUNE_SIZES;
 }
 
 /* Down from the greatest by the factor: that one is measured too, since what is beyond it goes by it. */
@@ -65,10 +57,8 @@ static void fixed_sizes_add(struct tune_run *run, int collective)
 
 int tune_points_make(struct tune_run *run)
 {
-    run->points = calloc(tune_points_most(run), sizeof(*run->points));
-    run->stories = calloc(tune_points_most(run), sizeof(*run->stories));
-    run->survey = calloc(1, sizeof(*run->survey));
-    if (!run->points || !run->stories || !run->survey) {
+    run->points = calloc((size_t)tune_points_most(run), sizeof(*run->points));
+    if (!run->points) {
         fprintf(stderr, "coll_tune: no memory\n");
         return -1;
     }
@@ -91,7 +81,7 @@ int tune_points_left(const struct tune_run *run, int from)
 int tune_points_again(struct tune_run *run)
 {
     int open = 0, again = 0, stop = 0;
-    double left = run->o->budget_s - tune_elapsed_s(run, &stop);
+    double left = run->o->budget_s - tuner_elapsed_s(run->begin_s, &stop);
 
     for (int i = 0; i < run->npoints; i++)
         open += run->points[i].open;
@@ -103,27 +93,40 @@ int tune_points_again(struct tune_run *run)
     return again;
 }
 
+/* Where above begins, between sizes that were measured: half-way, or where the entry below ends before that. */
+static uint64_t range_from(const struct hx_table_entry *below, const struct hx_table_entry *above)
+{
+    const uint64_t middle = tune_middle((uint64_t)below->measured_bytes, (uint64_t)above->measured_bytes);
+
+    return (below->to_bytes < middle ? below->to_bytes : middle) + 1;
+}
+
+/* Where below ends then. */
+static uint64_t range_to(const struct hx_table_entry *below, const struct hx_table_entry *above)
+{
+    const uint64_t middle = tune_middle((uint64_t)below->measured_bytes, (uint64_t)above->measured_bytes);
+
+    return above->from_bytes > middle + 1 ? above->from_bytes - 1 : middle;
+}
+
 /* A point half-way between number i and the next, geometrically. It takes the sizes that are nearer to it from both, and those up to where
  * they met. Returns whether there is one. */
 static int point_insert(struct tune_run *run, int i)
 {
-    struct tune_point *low = &run->points[i], *point = low + 1, high = *point;
+    struct tune_point *low = &run->points[i], *point = low + 1, *high = point + 1;
     struct bench_row row = {.collective = low->collective};
 
-    bench_row_size(&run->o->bench, &run->job, tune_middle(low->bytes, high.bytes), &row);
-    if (row.bytes <= low->bytes || row.bytes >= high.bytes || (size_t)run->npoints == tune_points_most(run))
+    bench_row_size(&run->o->bench, &run->job, tune_middle(low->bytes, point->bytes), &row);
+    if (row.bytes <= low->bytes || row.bytes >= point->bytes || run->npoints == tune_points_most(run))
         return 0;
-    uint64_t from = tune_middle(low->bytes, row.bytes) + 1, to = tune_middle(row.bytes, high.bytes);
-    memmove(point + 1, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
-    memmove(&run->stories[i + 2], &run->stories[i + 1], (size_t)(run->npoints - i - 1) * sizeof(*run->stories));
-    run->stories[i + 1] = (struct tune_story){0};
+    memmove(high, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
     *point = (struct tune_point){.collective = row.collective, .coll = low->coll, .bytes = row.bytes, .count = row.count, .between = 1};
     tuner_key(run->tuner, point);
     point->entry.measured_bytes = (int64_t)row.bytes;
-    point->entry.from_bytes = from < high.entry.from_bytes ? from : high.entry.from_bytes;
-    point->entry.to_bytes = to > low->entry.to_bytes ? to : low->entry.to_bytes;
+    point->entry.from_bytes = range_from(&low->entry, &point->entry);
+    point->entry.to_bytes = range_to(&point->entry, &high->entry);
     low->entry.to_bytes = point->entry.from_bytes - 1;
-    point[1].entry.from_bytes = point->entry.to_bytes + 1;
+    high->entry.from_bytes = point->entry.to_bytes + 1;
     run->npoints++;
     return 1;
 }
@@ -131,7 +134,7 @@ static int point_insert(struct tune_run *run, int i)
 int tune_points_refine(struct tune_run *run)
 {
     int measured = 0, added = 0, stop = 0;
-    double elapsed = tune_elapsed_s(run, &stop);
+    double elapsed = tuner_elapsed_s(run->begin_s, &stop);
 
     for (int i = 0; i < run->npoints; i++)
         measured += run->points[i].measured;
@@ -152,19 +155,6 @@ const struct hx_table_entry *tune_entry_of(const struct tune_run *run, const str
     return hx_table_find(run->table->entries, run->table->n, &point->entry, point->bytes);
 }
 
-/* Who is measured next to one that is known, of another grid, begins or ends where that one does, unless there is something between them. */
-static void range_join(const struct tune_run *run, struct tune_point *low, struct tune_point *high)
-{
-    struct hx_table_entry *below = &low->entry, *above = &high->entry;
-
-    if (low->collective != high->collective || low->known == high->known || below->to_bytes >= above->from_bytes)
-        return;
-    if (low->known && !hx_table_find(run->table->entries, run->table->n, below, below->to_bytes + 1))
-        above->from_bytes = below->to_bytes + 1;
-    if (high->known && !hx_table_find(run->table->entries, run->table->n, above, above->from_bytes - 1))
-        below->to_bytes = above->from_bytes - 1;
-}
-
 static int is_of_run(const struct tune_run *run, const struct tune_point *point, uint64_t bytes)
 {
     for (int p = 0; p < run->npoints; p++)
@@ -173,14 +163,16 @@ static int is_of_run(const struct tune_run *run, const struct tune_point *point,
     return 0;
 }
 
-/* The table's entry of the nearest size above the point's, or below it, that is none of the run's; NULL: there is none. */
-static const struct hx_table_entry *neighbour(const struct tune_run *run, const struct tune_point *point, int above)
+/* Of the nearest size above the point's, or below it: the entry of the run's own next point, or, where that has none or what is known is kept,
+ * one that the table has and this run does not measure. NULL: there is none. */
+static const struct hx_table_entry *neighbour(const struct tune_run *run, const struct tune_point *point, const struct tune_point *next,
+                                              int above)
 {
-    const struct hx_table_entry *nearest = NULL;
+    const struct hx_table_entry *nearest = next ? &next->entry : NULL;
 
-    for (int i = 0; i < run->table->n; i++) {
+    for (int i = 0; i < run->table->n && (!next || run->o->resume); i++) {
         const struct hx_table_entry *entry = &run->table->entries[i];
-        int64_t bytes = entry->measured_bytes, here = (int64_t)point->bytes;
+        const int64_t bytes = entry->measured_bytes, here = (int64_t)point->bytes;
         if (bytes >= 0 && (above ? bytes > here : bytes < here) && hx_table_same_key(entry, &point->entry) &&
             !is_of_run(run, point, (uint64_t)bytes) &&
             (!nearest || (above ? bytes < nearest->measured_bytes : bytes > nearest->measured_bytes)))
@@ -189,26 +181,17 @@ static const struct hx_table_entry *neighbour(const struct tune_run *run, const 
     return nearest;
 }
 
-/* The sizes that are nearer to one which the table has, and this run does not measure, stay with that one; before and after: the collective's
- * points around it, or NULL. Between the first and the last all is measured anew, but for what is resumed. */
-static void range_clip(const struct tune_run *run, struct tune_point *point, const struct tune_point *before, const struct tune_point *after)
+/* before and after: the collective's points around it, or NULL. Where entries for other numbers than floats, or for memory of hx_alloc, end,
+ * those of floats in other memory serve. */
+static void range_settle(const struct tune_run *run, struct tune_point *point, const struct tune_point *before, const struct tune_point *after)
 {
-    const struct hx_table_entry *low = before && !run->o->resume ? NULL : neighbour(run, point, 0),
-                                *high = after && !run->o->resume ? NULL : neighbour(run, point, 1);
     struct hx_table_entry *own = &point->entry;
+    const struct hx_table_entry *low = neighbour(run, point, before, 0), *high = neighbour(run, point, after, 1);
+    const int ends = own->numbers != HX_NUMBERS_FLOAT || own->shared_alloc;
+    const uint64_t least = ends && !before ? point->bytes / 2 : 0, most = ends && !after ? 2 * point->bytes + 1 : UINT64_MAX;
 
-    if (low) {
-        uint64_t last = tune_middle((uint64_t)low->measured_bytes, point->bytes);
-        last = low->to_bytes < last ? low->to_bytes : last;
-        if (own->from_bytes <= last || (before && (uint64_t)low->measured_bytes > before->bytes)) /* it lies between these two */
-            own->from_bytes = last + 1;
-    }
-    if (high) {
-        uint64_t first = tune_middle((uint64_t)high->measured_bytes, point->bytes) + 1;
-        first = high->from_bytes > first ? high->from_bytes : first;
-        if (own->to_bytes >= first || (after && (uint64_t)high->measured_bytes < after->bytes))
-            own->to_bytes = first - 1;
-    }
+    own->from_bytes = low && range_from(low, own) > least ? range_from(low, own) : least;
+    own->to_bytes = high && range_to(own, high) < most ? range_to(own, high) : most;
 }
 
 void tune_ranges_settle(struct tune_run *run)
@@ -222,14 +205,13 @@ void tune_ranges_settle(struct tune_run *run)
         if (found && (found->measured_bytes < 0 || (uint64_t)found->measured_bytes == points[p].bytes)) {
             points[p].known = 1;
             points[p].entry = *found;
+            points[p].entry.measured_bytes = (int64_t)points[p].bytes;
         }
     }
-    for (int p = 0; p + 1 < n; p++)
-        range_join(run, &points[p], &points[p + 1]);
     for (int p = 0; p < n; p++) {
         const struct tune_point *before = p > 0 && points[p - 1].collective == points[p].collective ? &points[p - 1] : NULL,
                                 *after = p + 1 < n && points[p + 1].collective == points[p].collective ? &points[p + 1] : NULL;
         if (!points[p].known)
-            range_clip(run, &points[p], before, after);
+            range_settle(run, &points[p], before, after);
     }
 }
