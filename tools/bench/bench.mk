@@ -5,7 +5,7 @@ report_sources = $(json_sources) tools/common/report.c tools/common/report.h
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/bench/coll_bench.c tools/common/bench.h tools/common/bench_backend.h tools/bench/bench_options.c tools/common/names.c \
     tools/common/median.h topo/cpu_model.c topo/cgroup.c tools/common/bench_here.c $(report_sources) \
-    tools/common/bench_data.c tools/common/bench_sync.c tools/common/bench_clock.c tools/bench/bench_wire.c tools/bench/bench_wire.h tools/bench/bench_wire_join.c tools/common/bench_loop.c tools/common/bench_loop.h tools/bench/bench_run.c tools/common/bench_memory.c tools/common/bench_bound.c tools/bench/bench_report.c
+    tools/common/bench_data.c tools/common/bench_sync.c tools/common/bench_clock.c tools/bench/bench_wire.c tools/common/bench_loop.c tools/common/bench_loop.h tools/bench/bench_run.c tools/common/bench_memory.c tools/common/bench_bound.c tools/bench/bench_report.c
 tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS) -lm
 
 bin_PROGRAMS += tools/coll_bench

@@ -25,10 +25,9 @@ static int told(const char *call, int status)
 
 static int count_fits(size_t count)
 {
-    if (count <= INT_MAX)
-        return 1;
-    fprintf(stderr, "coll_bench_mpi: %zu elements are more than an MPI count holds (%d)\n", count, INT_MAX);
-    return 0;
+    if (count > INT_MAX)
+        fprintf(stderr, "coll_bench_mpi: %zu elements are more than an MPI count holds (%d)\n", count, INT_MAX);
+    return count <= INT_MAX;
 }
 
 /* MPI has no 16-bit floats and no average. */

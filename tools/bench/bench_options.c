@@ -82,31 +82,19 @@ int bench_options_answer(const struct bench_options *o)
     return option_answer(&tool, o->end, bench_backend_tool, bench_backend_name());
 }
 
-/* What is wrong as a whole, once every option is read. */
-static void check_together(struct bench_options *o)
+void bench_options_parse(struct bench_options *o, int argc, char **argv)
 {
-    int n = 0;
+    *o = (struct bench_options){.min_bytes = 8, .max_bytes = 16 << 20, .factor = 2, .warmup = 10, .dtype = HX_FLOAT32,
+                                .op = HX_SUM};
+    option_command_line(argc, argv, o->command);
+    if ((o->end = option_parse(&tool, argc, argv, o, NULL, o->error)) != OPTION_GO_ON)
+        return;
     if (o->ncollectives == 0) {
-        n = snprintf(o->error, sizeof(o->error), "no collective given; choices:");
+        int n = snprintf(o->error, sizeof(o->error), "no collective given; choices:");
         for (int i = 0; i < HX_FUNCTION_COUNT; i++)
             n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", bench_collective_names[i]);
     } else if (o->min_bytes > o->max_bytes) {
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->min_bytes,
                  (unsigned long long)o->max_bytes);
     }
-    const char *const names[] = {"json", "csv", "html"}, *const paths[] = {o->json, o->csv, o->report.html};
-    for (int i = 0; i < 3 && !o->error[0]; i++)
-        for (int k = 0; k < i; k++)
-            if (paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0)
-                snprintf(o->error, sizeof(o->error), "--%s and --%s both write to \"%s\"", names[k], names[i],
-                         paths[i]);
-}
-
-void bench_options_parse(struct bench_options *o, int argc, char **argv)
-{
-    *o = (struct bench_options){.min_bytes = 8, .max_bytes = 16 << 20, .factor = 2, .warmup = 10, .dtype = HX_FLOAT32,
-                                .op = HX_SUM};
-    option_command_line(argc, argv, o->command);
-    if ((o->end = option_parse(&tool, argc, argv, o, NULL, o->error)) == OPTION_GO_ON)
-        check_together(o);
 }

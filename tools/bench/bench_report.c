@@ -4,23 +4,17 @@
 #include "tools/common/json.h"
 #include "tools/common/report.h"
 #include "tools/common/whole_file.h"
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define BETWEEN_NS 1e9 /* two writings of the files, while the run goes on */
+#define BETWEEN_S 1 /* two writings of the files, while the run goes on */
 #define LONG_BYTES (1 << 20) /* rows from here on may take longer than that */
 
-static FILE *csv; /* rows as they come: to csv_file, or for a regular file, which is written as a whole, to memory */
-static struct whole_file csv_file;
-static int csv_direct; /* to csv_file */
-static char *csv_kept;
-static size_t csv_bytes;
-static struct json_object *document;
+static struct whole_file csv_direct; /* rows as they come, where the file is not regular: that one is written as a whole */
+static struct json_object *document, *rows; /* everything; and of that the rows */
 static int table = 1;
 static struct report report = {.to = -1};
-static double written_ns;
+static double written_s;
 static int unwritten; /* there are rows that the files lack */
 
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES])
@@ -32,14 +26,14 @@ int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES
 
     for (int i = 0; i < 2 && o->report.gnuplot; i++)
         snprintf(plots[i], PATH_MAX, "%s%s", o->report.gnuplot, i ? ".gp" : ".dat");
-    for (int i = 0; i < 3; i++)
-        table &= !paths[i] || strcmp(paths[i], "-");
     for (int i = 0; i < 5; i++)
         for (int k = 0; k < i; k++)
-            if (paths[i] && paths[k] && whole_file_is_same(paths[k], paths[i])) {
+            if (paths[i] && paths[k] && (!strcmp(paths[k], paths[i]) || whole_file_is_same(paths[k], paths[i]))) {
                 snprintf(text, OPTION_TEXT_BYTES, "--%s and --%s both write to \"%.1000s\"", names[k], names[i], paths[i]);
                 return -1;
             }
+    for (int i = 0; i < 3; i++)
+        table &= !paths[i] || strcmp(paths[i], "-");
     return (o->json && whole_file_check("json", o->json, text)) || (o->csv && whole_file_check("csv", o->csv, text)) ||
                    report_open(&report, &o->report, bench_backend_tool, text) ? -1 : 0;
 }
@@ -99,50 +93,53 @@ static void print_row(const struct bench_row *row, double percent)
     standard_output_flush();
 }
 
-static const char *text_of(const char *key)
-{
-    return json_object_get_string(json_object_object_get(document, key));
-}
+/* ---- CSV: what the document has of the run and of a row ---------------------------------------------------------------- */
 
-static void csv_text(const char *text)
+enum { QUOTED = -3, PLAIN = -2, WHOLE = -1 }; /* what a column holds, or a real number's digits */
+
+static void csv_quoted(FILE *csv, const char *text)
 {
     fputc('"', csv);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', csv);
-        fputc(*text, csv);
-    }
+    for (; *text; text++)
+        fprintf(csv, *text == '"' ? "\"%c" : "%c", *text);
     fputc('"', csv);
 }
 
-static void csv_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row,
-                    double percent)
+static const struct column {
+    const char *name;
+    int kind;
+} columns[] = {
+    {"library", QUOTED}, {"ranks", WHOLE}, {"nodes", WHOLE}, {"machines", WHOLE}, {"max_ranks_per_node", WHOLE}, {"cpus", WHOLE},
+    {"dtype", PLAIN}, {"op", PLAIN}, {"in_place", WHOLE}, {"alloc", WHOLE}, {"check", WHOLE}, {"warmup", WHOLE},
+    {"collective", PLAIN}, {"bytes", WHOLE}, {"count", WHOLE}, {"pairs", WHOLE}, {"iterations", WHOLE}, {"repetitions", WHOLE},
+    {"min_us", 4}, {"median_us", 4}, {"p99_us", 4}, {"bus_gbps", 4}, {"bound_us", 4}, {"bound_percent", 2}, {"bound_term", PLAIN},
+    {"clock_ns", 1}, {"hop_ns", 1}, {"dirty_gbps", 2}, {"alpha_us", 4}, {"node_gbps", 4}, {"wire_us", 4}, {"wire_gbps", 4},
+    {"wire_one_way_gbps", 4}, {"host", QUOTED}, {"machine", QUOTED},
+    {"network", QUOTED}, {"plan", QUOTED}, {"rounds", WHOLE}, {"sent_bytes", WHOLE}}; /* the last four only where the backend tells plans */
+
+/* Of a row of the document; NULL: the head. */
+static void csv_row(FILE *csv, struct json_object *row)
 {
-    csv_text(bench_backend_name());
-    fprintf(csv, ",%d,%d,%d,%d,%d,%s,%s,%d,%d,%d,%llu,", job->size, job->nodes, job->machines, job->max_local, job->cpus,
-            bench_dtype_names[o->dtype], bench_op_names[o->op], o->in_place, o->alloc, o->check,
-            (unsigned long long)o->warmup);
-    fprintf(csv, "%s,%llu,%zu,%llu,%llu,%llu,%.4f,%.4f,%.4f,%.4f,%.4f,%.2f,%s,",
-            bench_collective_names[row->collective], (unsigned long long)row->bytes, row->count,
-            (unsigned long long)row->pairs, (unsigned long long)row->iterations, (unsigned long long)row->repetitions,
-            row->min_us, row->median_us, row->p99_us, row->bus_gbps, row->bound_us, percent, row->bound_term);
-    fprintf(csv, "%.1f,%.1f,%.2f,%.4f,%.4f,%.4f,%.4f,%.4f", job->clock_ns, job->hop_ns, job->dirty_gbps, o->alpha_us, o->node_gbps,
-            job->wire_us, job->wire_gbps, job->wire_one_way_gbps);
-    fputc(',', csv);
-    csv_text(text_of("host"));
-    fputc(',', csv);
-    csv_text(text_of("machine"));
-    if (bench_backend_tells_plans) {
-        fputc(',', csv);
-        csv_text(job->network);
-        fputc(',', csv);
-        csv_text(row->plan);
-        fprintf(csv, ",%llu,%llu", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes);
+    const size_t n = sizeof(columns) / sizeof(*columns) - (bench_backend_tells_plans ? 0 : 4);
+
+    for (const struct column *c = columns; c < columns + n; c++) {
+        struct json_object *value = json_object_object_get(row, c->name);
+        value = value ? value : json_object_object_get(document, c->name);
+        if (!row)
+            fputs(c->name, csv);
+        else if (c->kind == WHOLE)
+            fprintf(csv, "%lld", (long long)json_object_get_int64(value));
+        else if (c->kind >= 0)
+            fprintf(csv, "%.*f", c->kind, json_object_get_double(value));
+        else if (c->kind == PLAIN)
+            fputs(json_object_get_string(value), csv);
+        else
+            csv_quoted(csv, json_object_get_string(value));
+        fputc(c < columns + n - 1 ? ',' : '\n', csv);
     }
-    fputc('\n', csv);
-    if (csv_direct)
-        whole_file_flush(&csv_file);
 }
+
+/* ---- JSON -------------------------------------------------------------------------------------------------------------- */
 
 /* Four digits are more than the clock holds. */
 static void add_real(struct json_object *object, const char *key, double value)
@@ -216,47 +213,37 @@ struct json_object *bench_facts_json(const struct bench_options *o, const struct
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
-static int csv_write(const char *path, char error[OPTION_TEXT_BYTES])
+static void csv_write(const char *path, char error[OPTION_TEXT_BYTES])
 {
     struct whole_file file;
+    FILE *csv = whole_file_open(&file, path);
 
-    if (whole_file_open(&file, path)) {
-        if (csv && fflush(csv) == 0)
-            whole_file_write(&file, csv_kept, csv_bytes);
-        else
-            file.error = ENOMEM;
-    }
-    return whole_file_end(&file, "csv", path, error);
+    if (csv)
+        csv_row(csv, NULL);
+    for (size_t i = 0; csv && i < json_object_array_length(rows); i++)
+        csv_row(csv, json_object_array_get_idx(rows, i));
+    whole_file_end(&file, "csv", path, error);
 }
 
-/* What there is so far; a run may be broken off at any time. Standard output gets it at the end. 0, or -1 and error. */
-static int files_write(const struct bench_options *o, int at_end, char error[OPTION_TEXT_BYTES])
+/* What there is so far; a run may be broken off at any time. Standard output gets it at the end. What is wrong goes to error, if
+ * that is empty. */
+static void files_write(const struct bench_options *o, int at_end, char error[OPTION_TEXT_BYTES])
 {
-    int failed = 0;
-
-    error[0] = '\0';
     if (o->json && (at_end || whole_file_is_regular(o->json)))
-        failed |= json_file_write("json", o->json, document, error) != 0;
-    if (o->csv && !csv_direct)
-        failed |= csv_write(o->csv, error) != 0;
+        json_file_write("json", o->json, document, error);
+    if (o->csv && !csv_direct.out)
+        csv_write(o->csv, error);
     report_update(&report, document);
-    written_ns = 1e9 * hx_now_s();
+    written_s = hx_now_s();
     unwritten = 0;
-    return failed ? -1 : 0;
 }
 
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job)
 {
-    csv_direct = o->csv && !whole_file_is_regular(o->csv);
-    if (o->csv)
-        csv = csv_direct ? whole_file_open(&csv_file, o->csv) : open_memstream(&csv_kept, &csv_bytes);
-    if (csv)
-        fprintf(csv, "library,ranks,nodes,machines,max_ranks_per_node,cpus,dtype,op,in_place,alloc,check,warmup,collective,"
-                     "bytes,count,pairs,iterations,repetitions,min_us,median_us,p99_us,bus_gbps,bound_us,bound_percent,"
-                     "bound_term,clock_ns,hop_ns,dirty_gbps,alpha_us,node_gbps,wire_us,wire_gbps,wire_one_way_gbps,host,machine%s\n",
-                bench_backend_tells_plans ? ",network,plan,rounds,sent_bytes" : "");
     document = bench_facts_json(o, job);
-    json_object_object_add(document, "rows", json_object_new_array());
+    json_object_object_add(document, "rows", rows = json_object_new_array());
+    if (o->csv && !whole_file_is_regular(o->csv) && whole_file_open(&csv_direct, o->csv))
+        csv_row(csv_direct.out, NULL);
     if (!table)
         return;
     printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s%s\n",
@@ -280,39 +267,39 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
 
 void bench_report_before(const struct bench_options *o, const struct bench_row *row)
 {
-    char unread[OPTION_TEXT_BYTES];
+    char unread[OPTION_TEXT_BYTES] = "";
 
     if (unwritten && row->bytes >= LONG_BYTES)
         files_write(o, 0, unread);
 }
 
-void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
+void bench_report_row(const struct bench_options *o, const struct bench_row *row)
 {
     double percent = row->median_us > 0 ? 100 * row->bound_us / row->median_us : 0;
-    char unread[OPTION_TEXT_BYTES];
+    struct json_object *j = json_row(row, percent);
+    char unread[OPTION_TEXT_BYTES] = "";
 
     if (table)
         print_row(row, percent);
-    if (csv)
-        csv_row(o, job, row, percent);
-    json_object_array_add(json_object_object_get(document, "rows"), json_row(row, percent));
+    json_object_array_add(rows, j);
+    if (csv_direct.out) {
+        csv_row(csv_direct.out, j);
+        whole_file_flush(&csv_direct);
+    }
     unwritten = 1;
-    if (1e9 * hx_now_s() - written_ns > BETWEEN_NS)
+    if (hx_now_s() - written_s > BETWEEN_S)
         files_write(o, 0, unread); /* what fails now may do at the end */
 }
 
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES])
 {
+    error[0] = '\0';
     json_add_flag(document, "complete", complete);
-    int failed = files_write(o, 1, error);
+    files_write(o, 1, error);
     json_object_put(document);
-    if (csv_direct) {
-        failed |= whole_file_end(&csv_file, "csv", o->csv, error) != 0;
-    } else if (csv) {
-        fclose(csv);
-        free(csv_kept);
-    }
-    return failed ? -1 : 0;
+    if (csv_direct.out)
+        whole_file_end(&csv_direct, "csv", o->csv, error);
+    return error[0] ? -1 : 0;
 }
 
 int bench_report_end(char error[OPTION_TEXT_BYTES])

@@ -6,13 +6,6 @@
 #include "tools/common/whole_file.h"
 #include "runtime/base/streams.h"
 
-/* The greatest value of any rank, or -1 when the backend failed. */
-static int worst_of_all(int mine)
-{
-    int32_t in = mine, out = 0;
-    return bench_allreduce(&in, &out, 1, HX_INT32, HX_MAX) ? -1 : out;
-}
-
 static int finish(int status)
 {
     char error[OPTION_TEXT_BYTES];
@@ -62,6 +55,7 @@ static int check_memory(const struct bench_options *o, const struct bench_job *j
 {
     struct bench_row rows[HX_FUNCTION_COUNT];
     uint64_t most = o->min_bytes;
+
     while (size_after(o, most) <= o->max_bytes)
         most = size_after(o, most);
     for (int i = 0; i < o->ncollectives; i++) {
@@ -74,10 +68,10 @@ static int check_memory(const struct bench_options *o, const struct bench_job *j
 /* All sizes of one collective: 0, or the exit status. */
 static int run_collective(const struct bench_options *o, const struct bench_job *job, int collective)
 {
-    uint64_t last = UINT64_MAX;
+    uint64_t last = UINT64_MAX, wrong = 0;
+
     for (uint64_t want = o->min_bytes; want <= o->max_bytes; want = size_after(o, want)) {
         struct bench_row row = {.collective = (enum hx_function)collective};
-        uint64_t wrong = 0;
         bench_row_size(o, job, want, &row);
         if (row.bytes == last)
             continue; /* two small sizes were raised to the same one */
@@ -87,11 +81,8 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
         if (bench_row_run(o, job, &row, &wrong))
             bench_backend_abort(1);
         if (job->rank == 0)
-            bench_report_row(o, job, &row);
-        int bad = o->check ? worst_of_all(wrong != 0) : 0;
-        if (bad < 0)
-            bench_backend_abort(1);
-        if (bad || wrong)
+            bench_report_row(o, &row);
+        if (o->check && bench_worst(wrong != 0))
             return 1;
     }
     return 0;
@@ -99,49 +90,42 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
 
 static int run(const struct bench_options *o, struct bench_job *job)
 {
-    int given = o->alpha_us > 0 || o->node_gbps > 0, lacking = -1;
+    char error[OPTION_TEXT_BYTES];
+    int lacking = -1, status = 0;
+
     if (bench_job_open(job) || (lacking = check_memory(o, job)) < 0)
         bench_backend_abort(1);
     if (lacking)
         return lacking;
-    if (!given && bench_wire_measure(job))
-        bench_backend_abort(1);
+    if (o->alpha_us <= 0 && o->node_gbps <= 0)
+        bench_wire_measure(job);
     if (job->rank == 0)
         bench_report_begin(o, job);
     bench_data_open(o->dtype, o->op, job->size);
-    int status = 0;
     for (int i = 0; i < o->ncollectives && status == 0; i++)
         status = run_collective(o, job, o->collectives[i]);
-    if (job->rank == 0) {
-        char error[OPTION_TEXT_BYTES];
-        int failed = bench_report_close(o, status == 0, error);
-        if (failed)
-            fprintf(stderr, "%s: %s\n", bench_backend_tool, error);
-        else
-            failed = standard_output_check(bench_backend_tool);
-        status = failed && status == 0 ? 1 : status;
-    }
-    return status;
+    if (job->rank != 0)
+        return status;
+    if (bench_report_close(o, status == 0, error) == 0)
+        return standard_output_check(bench_backend_tool) ? 1 : status;
+    fprintf(stderr, "%s: %s\n", bench_backend_tool, error);
+    return 1;
 }
 
 int main(int argc, char **argv)
 {
     struct bench_options o;
     struct bench_job job = {0};
+
     hx_streams_hold(O_CLOEXEC);
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
     /* a job tells it once, but where none can start it is told all the same */
-    if (status && o.end >= OPTION_HELP && !o.error[0])
-        return bench_options_answer(&o);
     if (status)
-        return status;
+        return o.end >= OPTION_HELP && !o.error[0] ? bench_options_answer(&o) : status;
     if (o.end < OPTION_HELP)
         check_run(&o, job.rank, job.size);
-    int bad = worst_of_all(o.error[0] != 0);
-    if (bad < 0)
-        bench_backend_abort(1);
-    if (bad) {
+    if (bench_worst(o.error[0] != 0)) {
         if (job.rank == 0)
             fprintf(stderr, "%s: %s\n", bench_backend_tool, o.error[0] ? o.error : "another rank's arguments are bad");
         return finish(2);

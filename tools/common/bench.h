@@ -142,8 +142,8 @@ int bench_clock_open(const struct bench_job *job);
 double bench_clock_start(const struct bench_job *job);
 void bench_job_close(void);
 
-/* bench_wire.c: sets wire_us and the others where the network is TCP. 0, or -1 when the backend failed. */
-int bench_wire_measure(struct bench_job *job);
+/* bench_wire.c: sets wire_us and the others where the network is TCP. Ends the job where the backend fails. */
+void bench_wire_measure(struct bench_job *job);
 
 /* bench_memory.c: whether every kernel has the memory for its ranks' buffers, so many times, in each of these rows; all ranks take part, with
  * the same rows. 0; -1 when the backend failed; else the exit status, after telling which row has not enough where. */
@@ -164,7 +164,7 @@ struct json_object *bench_facts_json(const struct bench_options *o, const struct
 int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES]);
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
 void bench_report_before(const struct bench_options *o, const struct bench_row *row); /* is measured: what is known by then is written */
-void bench_report_row(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
+void bench_report_row(const struct bench_options *o, const struct bench_row *row);
 /* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES]);
 /* The same of what coll_report makes of it, for which this waits: when no rank waits for this one. */

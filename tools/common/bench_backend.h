@@ -57,3 +57,13 @@ static inline int bench_barrier(void)
     const struct bench_call call = {.collective = HX_FUNCTION_BARRIER};
     return bench_backend_call(&call);
 }
+
+/* The greatest of all ranks. Ends the job where the backend fails. */
+static inline int bench_worst(int mine)
+{
+    int32_t in = mine, out = 0;
+
+    if (bench_allreduce(&in, &out, 1, HX_INT32, HX_MAX))
+        bench_backend_abort(1);
+    return out;
+}
