@@ -60,13 +60,13 @@ static int table_open(struct tune_run *run)
     }
     if (run->o->command == TUNE_RUN)
         tune_ranges_settle(run);
-    if (confirms && tune_confirm_points(run) != 0)
-        return 1;
+    if (confirms)
+        tune_confirm_points(run);
     return tune_table_write(run->table, output) ? 2 : 0;
 }
 
-/* What the file has now, for another run may have added entries; and the point's, or without that the parameters that fit what was measured.
- * 0, or -1 after printing why. */
+/* What the file has now, for another run may have added entries; and the point's, or without that the parameters that fit what was
+ * measured. 0, or -1 after printing why. */
 static int table_update(struct tune_run *run, const struct tune_point *point, int always)
 {
     const int lock = table_lock(run);
@@ -124,9 +124,7 @@ static enum tune_outcome point_measure(struct tune_run *run, int at, double seco
         return tuner_point(run->tuner, point, chosen_before(run, at), seconds, &run->survey);
     if (command == TUNE_CONFIRM)
         return tune_confirm_point(run, point, seconds);
-    if (tune_survey_find(run->tuner, point, 1, TUNE_JUDGED, &run->survey))
-        return TUNE_FAILED;
-    return tuner_survey(run->tuner, point, seconds, 1, command == TUNE_JUDGE, &run->survey);
+    return tuner_times(run->tuner, point, seconds, command == TUNE_JUDGE, &run->survey);
 }
 
 /* What the race has found is better than what the qualifying had. 0, or -1 after printing why. */
@@ -148,9 +146,9 @@ static void point_take(struct tune_run *run, struct tune_point *point, int again
 {
     const enum tune_command command = run->o->command;
 
-    if (command == TUNE_RUN) {
+    if (command == TUNE_RUN || command == TUNE_JUDGE) {
         json_object_put(point->report);
-        point->report = tune_point_json(run, point);
+        point->report = command == TUNE_RUN ? tune_point_json(run, point) : tune_judge_point(point, &run->survey);
     }
     if (command == TUNE_RUN || command == TUNE_CONFIRM) {
         if (table_update(run, point, 0))
@@ -158,9 +156,7 @@ static void point_take(struct tune_run *run, struct tune_point *point, int again
         tune_told(run, point);
         report_tell(run, 0);
     }
-    if (command == TUNE_JUDGE)
-        tune_judge_point(run->judgement, point, &run->survey);
-    else if (command != TUNE_CONFIRM && !again && fitting_take(run, point))
+    if ((command == TUNE_RUN || command == TUNE_MODEL) && !again && fitting_take(run, point))
         bench_backend_abort(1);
 }
 
@@ -226,12 +222,12 @@ static int end_tell(struct tune_run *run, int stopped)
     missing_tell(run, stopped);
     if (command == TUNE_RUN)
         report_tell(run, 1);
-    return command == TUNE_JUDGE ? tune_judge_end(run->judgement, run->o->output)
+    return command == TUNE_JUDGE ? tune_judge_end(run)
                                  : table_update(run, NULL, command == TUNE_MODEL && tune_points_left(run, 0) == 0);
 }
 
-/* Is there anything to choose and measure? Plans that a setting forces would be told as what the cost model chooses, and jobs without it would
- * go by them. On rank 0 it is said why not. */
+/* Is there anything to choose and measure? Plans that a setting forces would be told as what the cost model chooses, and jobs
+ * without it would go by them. On rank 0 it is said why not. */
 static int is_pointless(const struct tune_run *run)
 {
     const struct bench_options *b = &run->o->bench;
@@ -267,29 +263,19 @@ static int check_memory(const struct tune_run *run)
     return status;
 }
 
-/* The greatest of all ranks. */
-static int agreed(int mine)
-{
-    int32_t in = mine, most = 0;
-
-    if (bench_allreduce(&in, &most, 1, HX_INT32, HX_MAX))
-        bench_backend_abort(1);
-    return most;
-}
-
 /* The file to write, and by it the points. 0, or the exit status on all ranks. */
 static int output_open(struct tune_run *run)
 {
     int bad = 0;
 
     if (run->job.rank == 0 && run->o->command == TUNE_JUDGE) {
-        bad = (run->judgement = tune_judge_new(run->o->output, tuner_traits(run->tuner))) ? 0 : 2;
+        bad = tune_judge_check(run->o->output) || !(run->table = hx_table_new()) ? 2 : 0;
     } else if (run->job.rank == 0) {
         const int lock = table_lock(run);
         bad = table_open(run);
         table_unlock(lock);
     }
-    bad = agreed(bad);
+    bad = bench_worst(bad);
     if (!bad && (bench_bcast(&run->npoints, sizeof(run->npoints), HX_BYTE, 0) ||
                  bench_bcast(run->points, (size_t)run->npoints * sizeof(*run->points), HX_BYTE, 0)))
         bench_backend_abort(1);
@@ -303,8 +289,10 @@ static int run_all(struct tune_run *run)
     int signal_number, bad;
 
     bench_date(run->begun);
-    if (bench_job_open(&run->job) || !(run->tuner = tuner_open(run->o, &run->job)) || tune_points_make(run))
+    if (bench_job_open(&run->job))
         bench_backend_abort(1);
+    run->tuner = tuner_open(run->o, &run->job);
+    tune_points_make(run);
     bench_data_open(run->o->bench.dtype, run->o->bench.op, run->job.size);
     if (is_pointless(run))
         return 2;
@@ -330,7 +318,6 @@ static int finish(struct tune_run *run, int status)
     for (int i = 0; i < run->npoints; i++)
         json_object_put(run->points[i].report);
     free(run->fitting.plans);
-    tune_judge_free(run->judgement);
     free(run->points);
     bench_job_close();
     if (fflush(stdout) || ferror(stdout)) {
@@ -362,7 +349,7 @@ static int run_job(struct tune_options *o)
         snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%.1000s\"", html);
     if (!o->error[0] && run.job.rank == 0)
         report_open(&run.report, &o->bench.report, "coll_tune", o->error);
-    const int any = agreed(o->error[0] != 0);
+    const int any = bench_worst(o->error[0] != 0);
     if (any && run.job.rank == 0)
         fprintf(stderr, "coll_tune: %s\n", o->error[0] ? o->error : "another rank's arguments are bad");
     if (o->least_gain < 0) /* judge and model tell times: they choose nothing */

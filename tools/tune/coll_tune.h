@@ -19,9 +19,7 @@
 #define TUNE_SLICED_BYTES (256 << 10) /* vectors from here on are tried with other slices */
 #define TUNE_OUTPUT "hierax_table.json" /* where no other is named */
 
-enum tune_command {
-    TUNE_RUN, TUNE_CHECK, TUNE_MERGE, TUNE_DIFF, TUNE_JUDGE, TUNE_MODEL, TUNE_CONFIRM, TUNE_SCHEMA, TUNE_HELP, TUNE_VERSION
-};
+enum tune_command { TUNE_RUN, TUNE_CHECK, TUNE_MERGE, TUNE_DIFF, TUNE_JUDGE, TUNE_MODEL, TUNE_CONFIRM };
 
 struct tune_options {
     enum tune_command command;
@@ -58,7 +56,8 @@ static inline int tune_is_modelled(struct hx_traits traits)
 /* Does the command measure? */
 static inline int tune_is_job(const struct tune_options *o)
 {
-    return o->command == TUNE_RUN || o->command == TUNE_CONFIRM || ((o->command == TUNE_JUDGE || o->command == TUNE_MODEL) && o->nfiles == 0);
+    return o->bench.end == OPTION_GO_ON && !o->schema &&
+           (o->command == TUNE_RUN || o->command == TUNE_CONFIRM || ((o->command == TUNE_JUDGE || o->command == TUNE_MODEL) && o->nfiles == 0));
 }
 
 /* A collective and size: what is to be measured, and what was found. */
@@ -90,9 +89,10 @@ struct tune_plan {
 struct tune_survey {
     int n, costly; /* without the costly ones; these */
     struct tune_plan plans[HX_MAX_CANDIDATES];
-    /* from here on by tuner_point */
-    int qualified;             /* there were more than can race */
-    int raced, winner;         /* the first so many; one of these */
+    int qualified; /* there were more than can race */
+    int raced;     /* the first so many */
+    /* of tuner_point: */
+    int winner;
     struct tune_interval gain; /* of the winner's ratio to the default */
     int nslices;               /* then the winner raced in other slices than the planner's, which are the first */
     struct tune_plan slices[3];
@@ -115,7 +115,6 @@ struct tune_run {
     int npoints;
     struct tune_survey survey;     /* of the point under way */
     struct tune_fitting fitting;   /* on rank 0 */
-    struct tune_judgement *judgement; /* judge: on rank 0 */
     struct report report;          /* on rank 0 */
     double begin_s, told_s;
     char begun[BENCH_TEXT_BYTES];
@@ -133,7 +132,18 @@ int tune_table_write(const struct hx_table *table, const char *path);
 int tune_machines_differ(const struct hx_table_machine *a, const struct hx_table_machine *b);
 
 /* tune_measure.c: all ranks call these */
-struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *job); /* NULL after printing why */
+struct tuner {
+    const struct tune_options *o;
+    const struct bench_job *job;
+    hx_comm_t *comms[TUNE_WAYS];
+    struct hx_table_entry entries[TUNE_WAYS]; /* what each of them is to run */
+    /* the race under way */
+    struct bench_loop loop;
+    double begin_s, seconds;
+    int repetitions, measured, spoiled;
+};
+
+struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *job); /* ends the job after printing why not */
 void tuner_close(struct tuner *tuner);
 struct hx_traits tuner_traits(const struct tuner *tuner);                /* of the calls that are measured */
 void tuner_key(const struct tuner *tuner, struct tune_point *point);     /* its entry's key */
@@ -144,35 +154,34 @@ double tuner_elapsed_s(double begin_s, int *stop);
  * until and end of the race are set; each plan gets its lap. */
 enum tune_outcome tuner_race(struct tuner *tuner, const struct tune_point *point, struct tune_plan *plans, int n, double seconds,
                              struct tune_race *race);
-/* Find the point's fastest plan and slices in about so many seconds; before: the plan of the size before, or "". */
-enum tune_outcome tuner_point(struct tuner *tuner, struct tune_point *point, const char *before, double seconds, struct tune_survey *survey);
+/* In how many slices a plan cuts the point's vector; 0 after an error. */
+uint64_t tuner_slices(struct tuner *tuner, const struct tune_point *point, const struct tune_plan *plan);
 
-/* tune_survey.c: the choice and all other candidates, in the order of predictions. by_table: the choice is the table's, where it has one, not
- * the model's. costly: times the best prediction. 0, or -1 after printing why. */
-int tune_survey_find(const struct tuner *tuner, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
+/* tune_survey.c: the choice and all other candidates, in the order of predictions. by_table: the choice is the table's, where it
+ * has one, not the model's. costly: times the best prediction. */
+void tune_survey_find(const struct tuner *tuner, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
 /* Which of the first n has this name, or -1. */
 int tune_plan_find(const struct tune_survey *survey, int n, const char *name);
-/* Measure what was found, each for a like part of the time; when that is used up the last stay unmeasured, unless all are to be. final: then
- * those that were the fastest run once more, side by side. */
-enum tune_outcome tuner_survey(struct tuner *tuner, const struct tune_point *point, double seconds, int all, int final,
-                               struct tune_survey *survey);
-/* Behind the first by their times, alike on all ranks. 0, or -1: the library failed. */
-int tune_survey_sort(struct tune_survey *survey);
+/* Find the point's fastest plan and slices in about so many seconds; before: the plan of the size before, or "". */
+enum tune_outcome tuner_point(struct tuner *tuner, struct tune_point *point, const char *before, double seconds, struct tune_survey *survey);
+/* The times of the table's choice and all other candidates, however long they take. again: of many that were measured in a few
+ * rounds the fastest is as a rule one that had luck: the fastest run again, all in one race, and nobody else is faster than the
+ * fastest of these. */
+enum tune_outcome tuner_times(struct tuner *tuner, const struct tune_point *point, double seconds, int again, struct tune_survey *survey);
 
-/* tune_confirm.c: the choices of the table for this job that are not the default's become the points, on rank 0. 0, or -1 after printing why.
- * What cannot be raced is told. */
-int tune_confirm_points(struct tune_run *run);
-/* Race one against the default; where it is not faster by the least gain here too, the entry becomes the default's. SPOILED: time was too short
- * to tell. */
+/* tune_confirm.c: the choices of the table for this job that are not the default's become the points, on rank 0. What cannot be
+ * raced is told. */
+void tune_confirm_points(struct tune_run *run);
+/* Race one against the default; where it is not faster by the least gain here too, the entry becomes the default's. SPOILED: time
+ * was too short to tell. */
 enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *point, double seconds);
 void tune_confirm_summary(const struct tune_run *run, int stopped);
 
-/* tune_judge.c: on rank 0, a document of what was measured, a point more, and its end: the figure, and the file, if path
- * names one. New: NULL after printing why it could not be written, or not be judged. */
-struct tune_judgement *tune_judge_new(const char *path, struct hx_traits traits);
-void tune_judge_point(struct tune_judgement *judgement, const struct tune_point *point, const struct tune_survey *survey);
-int tune_judge_end(struct tune_judgement *judgement, const char *path); /* 0, or -1 after printing why */
-void tune_judge_free(struct tune_judgement *judgement);
+/* tune_judge.c. Of a job, on rank 0: 0, or -1 after printing why the file at path, which may be NULL, could not be written or the
+ * job not be judged; what was measured at a point; and, at the end, the figure and the file: 0, or -1 after printing why. */
+int tune_judge_check(const char *path);
+struct json_object *tune_judge_point(const struct tune_point *point, const struct tune_survey *survey);
+int tune_judge_end(const struct tune_run *run);
 /* The figure of such files, by the planner as it is. The exit status. */
 int tune_judge(const struct tune_options *o);
 /* A job as such a file tells it: its shape, and a planner without settings. */
@@ -201,8 +210,9 @@ int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, i
 /* The command, of files. The exit status. */
 int tune_model(const struct tune_options *o);
 
-/* tune_points.c. Make: 0, or -1 after printing why; those of confirm are the table's. */
-int tune_points_make(struct tune_run *run);
+/* tune_points.c. Of: with nothing found, and for all sizes. Make: those of confirm are the table's: they are made later. */
+struct tune_point tune_point_of(const struct tune_run *run, int collective, uint64_t want);
+void tune_points_make(struct tune_run *run);
 int tune_points_most(const struct tune_run *run); /* that there may ever be */
 int tune_points_left(const struct tune_run *run, int from); /* neither known nor measured, or to be measured again */
 /* What seemed to be faster and had too little time to show it has another go, if the time left gives it much more. Returns how many. */
@@ -210,8 +220,8 @@ int tune_points_again(struct tune_run *run);
 /* Where the choices at two sizes differ, which are more than twice apart, a point between them tells where the one ends and the other
  * begins. Not where a table that is resumed has something between, and no more than there is time for. Returns how many were added. */
 int tune_points_refine(struct tune_run *run);
-/* On rank 0: what is known already where a table is resumed, and for which sizes each point's entry will hold: sizes that the table has and
- * this run does not measure keep their entries. */
+/* On rank 0: what is known already where a table is resumed, and for which sizes each point's entry will hold: sizes that the table
+ * has and this run does not measure keep their entries. */
 void tune_ranges_settle(struct tune_run *run);
 const struct hx_table_entry *tune_entry_of(const struct tune_run *run, const struct tune_point *point); /* the table's; NULL: none */
 

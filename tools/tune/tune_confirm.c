@@ -17,14 +17,13 @@ static uint64_t size_of(const struct hx_table_entry *entry)
     return bytes > entry->to_bytes ? entry->to_bytes : bytes;
 }
 
-/* Can its two plans run here? 1, or 0 after printing why not; -1: it failed. */
+/* Can its two plans run here? If not, it is said why. */
 static int can_race(struct tune_run *run, const struct tune_point *point)
 {
     const char *missing;
     struct tune_survey *survey = &run->survey;
 
-    if (tune_survey_find(run->tuner, point, 0, INFINITY, survey))
-        return -1;
+    tune_survey_find(run->tuner, point, 0, INFINITY, survey);
     missing = tune_plan_find(survey, survey->n, point->entry.plan) < 0           ? point->entry.plan
               : tune_plan_find(survey, survey->n, point->entry.default_plan) < 0 ? point->entry.default_plan
                                                                                  : NULL;
@@ -44,47 +43,35 @@ static int is_of_other_kind(const struct hx_table_entry *entry, const struct hx_
     return hx_table_same_key(&like, key);
 }
 
-/* A choice to race? Then its size goes to the point. */
-static int is_wanted(const struct tune_run *run, const struct hx_table_entry *entry, struct tune_point *point)
+/* A choice that is not the default's, of a size that is asked for? */
+static int is_wanted(const struct tune_run *run, const struct hx_table_entry *entry, uint64_t bytes)
 {
     const struct bench_options *b = &run->o->bench;
-    struct bench_row row = {.collective = point->collective};
 
-    if (entry->measured_bytes < 0 || tune_is_default(entry) || size_of(entry) > b->max_bytes)
-        return 0;
-    bench_row_size(b, &run->job, size_of(entry), &row);
-    point->entry = *entry;
-    point->bytes = row.bytes;
-    point->count = row.count;
-    return row.bytes == 0 || (row.bytes >= b->min_bytes && row.bytes <= b->max_bytes);
+    return entry->measured_bytes >= 0 && !tune_is_default(entry) && size_of(entry) <= b->max_bytes &&
+           (bytes == 0 || (bytes >= b->min_bytes && bytes <= b->max_bytes));
 }
 
-int tune_confirm_points(struct tune_run *run)
+void tune_confirm_points(struct tune_run *run)
 {
     const struct hx_shape *shape = hx_world->comms->members.shape;
     int of_shape = 0, others = 0, unknown = 0, beyond = 0;
 
-    for (int c = 0; c < run->o->bench.ncollectives; c++) {
-        struct tune_point key = {.collective = (enum hx_function)run->o->bench.collectives[c]};
-        hx_coll_parse(bench_collective_names[key.collective], &key.coll);
-        tuner_key(run->tuner, &key);
+    for (int c = 0; c < run->o->bench.ncollectives; c++)
         for (const struct hx_table_entry *entry = run->table->entries; entry < run->table->entries + run->table->n; entry++) {
-            const int same = hx_table_same_key(entry, &key.entry);
-            struct tune_point point = key;
-            int can = 0;
+            struct tune_point point = tune_point_of(run, run->o->bench.collectives[c], size_of(entry));
+            const int same = hx_table_same_key(entry, &point.entry);
             of_shape += same;
-            others += !same && is_of_other_kind(entry, &key.entry);
+            others += !same && is_of_other_kind(entry, &point.entry);
             unknown += same && entry->measured_bytes < 0;
-            if (!same || !is_wanted(run, entry, &point))
+            if (!same || !is_wanted(run, entry, point.bytes))
                 continue;
+            point.entry = *entry;
             if (run->npoints == tune_points_most(run))
                 beyond++;
-            else if ((can = can_race(run, &point)) > 0)
+            else if (can_race(run, &point))
                 run->points[run->npoints++] = point;
-            if (can < 0)
-                return -1;
         }
-    }
     if (others)
         fprintf(stderr, "coll_tune: %d entries are for other datatypes or memory: confirm them with --dtype, --alloc\n", others);
     else if (of_shape == 0)
@@ -94,7 +81,6 @@ int tune_confirm_points(struct tune_run *run)
     if (beyond)
         fprintf(stderr, "coll_tune: one run confirms %d choices, and the table has %d more: narrow it by --collectives, "
                         "--min, --max\n", run->npoints, beyond);
-    return 0;
 }
 
 enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *point, double seconds)

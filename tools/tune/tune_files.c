@@ -273,7 +273,8 @@ static void entry_compare(const struct hx_table_entry *a, const struct hx_table_
            (unsigned long long)b->slice_bytes, b->us, b->default_us);
 }
 
-/* Each entry of a table beside those of another; second: the other one's have been compared with these, so only those that meet none are told. */
+/* Each entry of a table beside those of another; second: the other one's have been compared with these, so only those that meet
+ * none are told. */
 static void entries_compare(const char *path, const struct hx_table *table, const struct hx_table *other, int second, struct tally *tally)
 {
     char text[256], range[64];
@@ -326,21 +327,19 @@ static int diff(const struct tune_options *o)
 
 int tune_files(const struct tune_options *o)
 {
+    static int (*const commands[])(const struct tune_options *) = {
+        [TUNE_CHECK] = check, [TUNE_MERGE] = merge, [TUNE_DIFF] = diff, [TUNE_JUDGE] = tune_judge, [TUNE_MODEL] = tune_model};
     int status = 0;
 
-    switch (o->command) {
-    case TUNE_CHECK: status = check(o); break;
-    case TUNE_MERGE: status = merge(o); break;
-    case TUNE_DIFF: status = diff(o); break;
-    case TUNE_JUDGE: status = tune_judge(o); break;
-    case TUNE_MODEL: status = tune_model(o); break;
-    case TUNE_SCHEMA: printf("%s", hx_table_schema); break;
-    default: return tune_options_answer(o);
-    }
+    if (o->bench.end != OPTION_GO_ON)
+        return tune_options_answer(o);
+    if (o->schema)
+        printf("%s", hx_table_schema);
+    else
+        status = commands[o->command](o);
     if (fflush(stdout) || ferror(stdout)) {
         perror("coll_tune: standard output");
         return 1;
     }
     return status;
 }
-

@@ -12,32 +12,32 @@
 #include <unistd.h>
 
 #define SHOWN 12 /* of the worst */
+#define SHAPE_BYTES 1024
 
 struct verdict {
     char point[96], pick[HX_CANDIDATE_NAME_BYTES], best[HX_CANDIDATE_NAME_BYTES];
     double pick_us, best_us, ratio;
 };
 
-struct tune_judgement {
-    struct json_object *doc; /* of a job */
+struct judgement {
     struct verdict *verdicts;
     int n, unmeasured;
+    char shape[SHAPE_BYTES]; /* of the points under way */
 };
 
 /* ---- verdicts -------------------------------------------------------------------------------------------------- */
 
-/* What is chosen at a point, and the best plan there; NULL: nothing was measured there, or no memory. */
-static const struct verdict *verdict_add(struct tune_judgement *judgement, enum hx_coll coll, double bytes, const char *shape, const char *pick,
-                                         const struct tune_plan *plans, int n)
+/* What is chosen at a point, and the best plan there. 0, or -1: nothing was measured there, or no memory. */
+static int verdict_add(struct judgement *judgement, enum hx_coll coll, double bytes, const char *pick, const struct tune_plan *plans, int n)
 {
     struct verdict *more = realloc(judgement->verdicts, (size_t)(judgement->n + 1) * sizeof(*more)), *v = more + judgement->n;
 
     if (!more)
-        return NULL;
+        return -1;
     judgement->verdicts = more;
     *v = (struct verdict){.best_us = INFINITY};
     snprintf(v->pick, sizeof(v->pick), "%s", pick);
-    snprintf(v->point, sizeof(v->point), "%s %.0f on %s", hx_coll_name(coll), bytes, shape);
+    snprintf(v->point, sizeof(v->point), "%s %.0f on %.63s", hx_coll_name(coll), bytes, judgement->shape);
     for (int i = 0; i < n; i++) {
         if (plans[i].us > 0 && plans[i].us < v->best_us) {
             v->best_us = plans[i].us;
@@ -49,7 +49,7 @@ static const struct verdict *verdict_add(struct tune_judgement *judgement, enum 
     v->ratio = v->pick_us / v->best_us;
     judgement->n += v->pick_us > 0;
     judgement->unmeasured += v->pick_us <= 0;
-    return n ? v : NULL;
+    return n ? 0 : -1;
 }
 
 static int worst_first(const void *a, const void *b)
@@ -58,7 +58,7 @@ static int worst_first(const void *a, const void *b)
     return (x->ratio < y->ratio) - (x->ratio > y->ratio);
 }
 
-static void judgement_print(struct tune_judgement *judgement)
+static void judgement_print(struct judgement *judgement, int most)
 {
     struct verdict *v = judgement->verdicts;
     int n = judgement->n, above = 0;
@@ -67,7 +67,7 @@ static void judgement_print(struct tune_judgement *judgement)
         qsort(v, (size_t)n, sizeof(*v), worst_first);
     printf("%-40s %6s  %-34s %11s  %-34s %11s\n", "point", "ratio", "chosen", "us", "best", "us");
     for (int i = 0; i < n; i++) {
-        if (judgement->doc || i < SHOWN)
+        if (i < most)
             printf("%-40s %6.2f  %-34s %11.2f  %-34s %11.2f\n", v[i].point, v[i].ratio, v[i].pick, v[i].pick_us, v[i].best, v[i].best_us);
         above += v[i].ratio > 1.3;
     }
@@ -75,143 +75,31 @@ static void judgement_print(struct tune_judgement *judgement)
            n ? v[n / 2].ratio : 0, n ? v[0].ratio : 0, above);
     if (judgement->unmeasured)
         printf("# %d more where what is chosen now was not measured\n", judgement->unmeasured);
+    free(v);
 }
 
-/* ---- of a job: on rank 0 --------------------------------------------------------------------------------------- */
+/* ---- points as JSON --------------------------------------------------------------------------------------------- */
 
-/* Nothing is lost: no table, nor what took minutes to measure. */
-static int output_check(const char *path)
-{
-    char error[OPTION_TEXT_BYTES];
-    struct json_object *there = NULL;
-    int bad = whole_file_check("output", path, error) != 0;
-
-    if (!bad && (there = whole_file_is_regular(path) && access(path, F_OK) == 0 ? json_object_from_file(path) : NULL) &&
-        json_object_object_get_ex(there, "hierax_table", NULL)) {
-        snprintf(error, sizeof(error), "--output=%s: it is a table; judge wants a file of its own", path);
-        bad = 1;
-    }
-    json_object_put(there);
-    if (bad)
-        fprintf(stderr, "coll_tune: %s\n", error);
-    return bad ? -1 : 0;
-}
-
-/* Of each rank, at each level inside the nodes. */
-static struct json_object *domains_list(const struct hx_shape *shape)
-{
-    struct json_object *levels = json_object_new_array();
-
-    for (int k = 0; k < shape->nlevels; k++) {
-        struct json_object *level = json_object_new_array();
-        for (int rank = 0; rank < shape->nranks; rank++)
-            json_object_array_add(level, json_object_new_int(hx_shape_domain(shape, k, rank)));
-        json_object_array_add(levels, level);
-    }
-    return levels;
-}
-
-/* All but the points; NULL: no memory. */
-static struct json_object *doc_new(const char *shape, struct hx_traits traits)
-{
-    const struct hx_comm *comm = hx_world->comms;
-    const struct hx_job *job = &hx_world->process.job;
-    struct json_object *doc = json_object_new_object(), *profile = json_object_new_object(), *machine = json_object_new_object();
-    struct hx_table *here = hx_table_new();
-    struct hx_net_profile net;
-
-    if (!here) {
-        json_object_put(doc);
-        return NULL;
-    }
-    hx_world_profile(hx_world, &net);
-    json_add_int(doc, "hierax_judgement", 1);
-    json_add_text(doc, "hierax", here->machine.hierax);
-    json_add_text(machine, "cpu", here->machine.cpu);
-    json_add_int(machine, "cpus", here->machine.cpus);
-    json_object_object_add(doc, "machine", machine);
-    hx_table_free(here);
-    json_add_text(doc, "shape", shape);
-    json_object_object_add(doc, "domains", domains_list(comm->members.shape));
-    json_add_flag(doc, "single_copy", job->single_copy);
-    json_add_int(doc, "llc_bytes", job->llc_bytes);
-    json_add_real(doc, "cpus_per_node", "%.6g", job->cpus_per_node);
-    json_add_text(doc, "provider", net.provider ? net.provider : "");
-    json_add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
-    json_add_flag(doc, "alloc", traits.shared_alloc);
-    json_add_real(doc, "ranks_per_cpu", "%.6g", comm->members.planner->cost.oversubscription);
-    json_add_real(profile, "alpha_us", "%.6g", net.alpha_us);
-    json_add_real(profile, "gb_s", "%.6g", net.gb_s);
-    json_add_real(profile, "stream_gb_s", "%.6g", net.stream_gb_s);
-    json_add_real(profile, "core_gb_s", "%.6g", net.core_gb_s);
-    json_add_real(profile, "message_us", "%.6g", net.message_us);
-    json_object_object_add(doc, "network", profile);
-    json_object_object_add(doc, "points", json_object_new_array());
-    return doc;
-}
-
-struct tune_judgement *tune_judge_new(const char *path, struct hx_traits traits)
-{
-    const struct hx_shape *shape = hx_world->comms->members.shape;
-    struct tune_judgement *judgement;
-    char text[1024];
-
-    if (path && output_check(path))
-        return NULL;
-    if (hx_shape_format(shape, text, sizeof(text)) >= (int)sizeof(text) || !hx_shape_is_in_order(shape)) {
-        fprintf(stderr, "coll_tune: judge wants ranks placed node by node, and nodes whose sizes take less than %zu "
-                        "characters to write\n", sizeof(text));
-        return NULL;
-    }
-    if ((judgement = calloc(1, sizeof(*judgement))) && (judgement->doc = doc_new(text, traits)))
-        return judgement;
-    fprintf(stderr, "coll_tune: no memory\n");
-    free(judgement);
-    return NULL;
-}
-
-void tune_judge_point(struct tune_judgement *judgement, const struct tune_point *point, const struct tune_survey *survey)
+struct json_object *tune_judge_point(const struct tune_point *point, const struct tune_survey *survey)
 {
     struct json_object *p = json_object_new_object(), *plans = json_object_new_array();
-    const char *shape = json_object_get_string(json_object_object_get(judgement->doc, "shape"));
-    const struct verdict *v = verdict_add(judgement, point->coll, (double)point->bytes, shape, survey->plans[0].name, survey->plans, survey->n);
+    const struct tune_plan *first = survey->plans, *best = first;
 
-    for (int i = 0; i < survey->n; i++) {
-        struct json_object *plan = json_object_new_object();
-        json_add_text(plan, "plan", survey->plans[i].name);
-        json_add_real(plan, "us", "%.6g", survey->plans[i].us);
-        json_add_real(plan, "predicted_us", "%.6g", survey->plans[i].predicted_us);
-        json_object_array_add(plans, plan);
+    for (const struct tune_plan *plan = first; plan < first + survey->n; plan++) {
+        struct json_object *j = json_object_new_object();
+        json_add_text(j, "plan", plan->name);
+        json_add_real(j, "us", "%.6g", plan->us);
+        json_add_real(j, "predicted_us", "%.6g", plan->predicted_us);
+        json_object_array_add(plans, j);
+        best = plan->us < best->us ? plan : best;
     }
     json_add_text(p, "collective", hx_coll_name(point->coll));
     json_add_int(p, "bytes", point->bytes);
     json_object_object_add(p, "plans", plans);
-    json_object_array_add(json_object_object_get(judgement->doc, "points"), p);
-    if (v)
-        fprintf(stderr, "coll_tune: %s %llu bytes: %s %.2f us, best %s %.2f us: %.2f x\n", hx_coll_name(point->coll),
-                (unsigned long long)point->bytes, v->pick, v->pick_us, v->best, v->best_us, v->ratio);
+    fprintf(stderr, "coll_tune: %s %llu bytes: %s %.2f us, best %s %.2f us: %.2f x\n", hx_coll_name(point->coll),
+            (unsigned long long)point->bytes, first->name, first->us, best->name, best->us, first->us / best->us);
+    return p;
 }
-
-int tune_judge_end(struct tune_judgement *judgement, const char *path)
-{
-    char error[OPTION_TEXT_BYTES] = "";
-
-    if (path && judgement->n && json_file_write("output", path, judgement->doc, error)) /* of nothing measured an earlier file stays */
-        fprintf(stderr, "coll_tune: %s\n", error);
-    judgement_print(judgement);
-    return error[0] ? -1 : 0;
-}
-
-void tune_judge_free(struct tune_judgement *judgement)
-{
-    if (!judgement)
-        return;
-    json_object_put(judgement->doc);
-    free(judgement->verdicts);
-    free(judgement);
-}
-
-/* ---- of files -------------------------------------------------------------------------------------------------- */
 
 static const char *text_of(struct json_object *o, const char *name)
 {
@@ -230,6 +118,123 @@ static size_t length_of(struct json_object *list)
 {
     return json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
 }
+
+/* A point's plans, for visit. 0, or -1: it is not valid. */
+static int point_visit(struct tune_judged *j, struct json_object *point, tune_visit_fn *visit, void *ctx)
+{
+    static struct tune_plan plans[HX_MAX_CANDIDATES];
+    struct json_object *list = json_object_object_get(point, "plans");
+    const size_t n = length_of(list);
+    enum hx_coll coll;
+
+    if (hx_coll_parse(text_of(point, "collective"), &coll) != 0 || n > HX_MAX_CANDIDATES)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        struct json_object *plan = json_object_array_get_idx(list, i);
+        plans[i] = (struct tune_plan){.us = real_of(plan, "us")};
+        snprintf(plans[i].name, sizeof(plans[i].name), "%s", text_of(plan, "plan"));
+    }
+    return visit(ctx, j, coll, real_of(point, "bytes"), plans, (int)n);
+}
+
+/* ---- of a job: on rank 0 --------------------------------------------------------------------------------------- */
+
+/* Nothing is lost: no table, nor what took minutes to measure. */
+int tune_judge_check(const char *path)
+{
+    const struct hx_shape *shape = hx_world->comms->members.shape;
+    char error[OPTION_TEXT_BYTES] = "", text[SHAPE_BYTES];
+    struct json_object *there = NULL;
+
+    if (path && whole_file_check("output", path, error) == 0 && whole_file_is_regular(path) && access(path, F_OK) == 0)
+        there = json_object_from_file(path);
+    if (json_object_object_get_ex(there, "hierax_table", NULL))
+        snprintf(error, sizeof(error), "--output=%s: it is a table; judge wants a file of its own", path);
+    else if (!error[0] && (hx_shape_format(shape, text, sizeof(text)) >= (int)sizeof(text) || !hx_shape_is_in_order(shape)))
+        snprintf(error, sizeof(error), "judge wants ranks placed node by node, and nodes whose sizes take less than %zu characters to write",
+                 sizeof(text));
+    json_object_put(there);
+    if (error[0])
+        fprintf(stderr, "coll_tune: %s\n", error);
+    return error[0] ? -1 : 0;
+}
+
+/* Of each rank, at each level inside the nodes. */
+static struct json_object *domains_list(const struct hx_shape *shape)
+{
+    struct json_object *levels = json_object_new_array();
+
+    for (int k = 0; k < shape->nlevels; k++) {
+        struct json_object *level = json_object_new_array();
+        for (int rank = 0; rank < shape->nranks; rank++)
+            json_object_array_add(level, json_object_new_int(hx_shape_domain(shape, k, rank)));
+        json_object_array_add(levels, level);
+    }
+    return levels;
+}
+
+static struct json_object *doc_new(const char *shape, struct hx_traits traits, const struct hx_table *table,
+                                   struct json_object *points)
+{
+    const struct hx_comm *comm = hx_world->comms;
+    const struct hx_job *job = &hx_world->process.job;
+    const struct hx_table_machine *here = &table->machine;
+    struct json_object *doc = json_object_new_object(), *profile = json_object_new_object(), *machine = json_object_new_object();
+    struct hx_net_profile net;
+
+    hx_world_profile(hx_world, &net);
+    json_add_int(doc, "hierax_judgement", 1);
+    json_add_text(doc, "hierax", here->hierax);
+    json_add_text(machine, "cpu", here->cpu);
+    json_add_int(machine, "cpus", here->cpus);
+    json_object_object_add(doc, "machine", machine);
+    json_add_text(doc, "shape", shape);
+    json_object_object_add(doc, "domains", domains_list(comm->members.shape));
+    json_add_flag(doc, "single_copy", job->single_copy);
+    json_add_int(doc, "llc_bytes", job->llc_bytes);
+    json_add_real(doc, "cpus_per_node", "%.6g", job->cpus_per_node);
+    json_add_text(doc, "provider", net.provider ? net.provider : "");
+    json_add_text(doc, "datatype", hx_numbers_names[traits.numbers]);
+    json_add_flag(doc, "alloc", traits.shared_alloc);
+    json_add_real(doc, "ranks_per_cpu", "%.6g", comm->members.planner->cost.oversubscription);
+    json_add_real(profile, "alpha_us", "%.6g", net.alpha_us);
+    json_add_real(profile, "gb_s", "%.6g", net.gb_s);
+    json_add_real(profile, "stream_gb_s", "%.6g", net.stream_gb_s);
+    json_add_real(profile, "core_gb_s", "%.6g", net.core_gb_s);
+    json_add_real(profile, "message_us", "%.6g", net.message_us);
+    json_object_object_add(doc, "network", profile);
+    json_object_object_add(doc, "points", points);
+    return doc;
+}
+
+/* The first plan is what was chosen. */
+static int point_first(void *ctx, struct tune_judged *j, enum hx_coll coll, double bytes, const struct tune_plan *plans, int n)
+{
+    (void)j;
+    return verdict_add(ctx, coll, bytes, plans[0].name, plans, n);
+}
+
+int tune_judge_end(const struct tune_run *run)
+{
+    static struct judgement judgement;
+    struct json_object *points = json_object_new_array(), *doc;
+    char error[OPTION_TEXT_BYTES] = "";
+
+    hx_shape_format(hx_world->comms->members.shape, judgement.shape, sizeof(judgement.shape));
+    for (const struct tune_point *p = run->points; p < run->points + run->npoints; p++)
+        if (p->measured) {
+            point_visit(NULL, p->report, point_first, &judgement);
+            json_object_array_add(points, json_object_get(p->report));
+        }
+    doc = doc_new(judgement.shape, tuner_traits(run->tuner), run->table, points);
+    if (run->o->output && judgement.n && json_file_write("output", run->o->output, doc, error)) /* of nothing measured an earlier file stays */
+        fprintf(stderr, "coll_tune: %s\n", error);
+    json_object_put(doc);
+    judgement_print(&judgement, run->npoints);
+    return error[0] ? -1 : 0;
+}
+
+/* ---- of files -------------------------------------------------------------------------------------------------- */
 
 /* 0, or -1: there are none such, or no memory. */
 static int domains_take(struct hx_shape *shape, struct json_object *levels)
@@ -328,24 +333,6 @@ void tune_judged_free(struct tune_judged *j)
     free(j);
 }
 
-/* A point's plans, for visit. 0, or -1: it is not valid. */
-static int point_visit(struct tune_judged *j, struct json_object *point, tune_visit_fn *visit, void *ctx)
-{
-    static struct tune_plan plans[HX_MAX_CANDIDATES];
-    struct json_object *list = json_object_object_get(point, "plans");
-    const size_t n = length_of(list);
-    enum hx_coll coll;
-
-    if (hx_coll_parse(text_of(point, "collective"), &coll) != 0 || n > HX_MAX_CANDIDATES)
-        return -1;
-    for (size_t i = 0; i < n; i++) {
-        struct json_object *plan = json_object_array_get_idx(list, i);
-        plans[i] = (struct tune_plan){.us = real_of(plan, "us")};
-        snprintf(plans[i].name, sizeof(plans[i].name), "%s", text_of(plan, "plan"));
-    }
-    return visit(ctx, j, coll, real_of(point, "bytes"), plans, (int)n);
-}
-
 struct tune_judged *tune_judgement_read(const char *path, tune_visit_fn *visit, void *ctx)
 {
     char error[OPTION_TEXT_BYTES] = "no memory";
@@ -371,7 +358,8 @@ static int point_judge(void *ctx, struct tune_judged *j, enum hx_coll coll, doub
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];
     const double vector_bytes = tune_vector_bytes(coll, bytes);
     const char *fallback;
-    char name[HX_CANDIDATE_NAME_BYTES], shape[64];
+    struct judgement *judgement = ctx;
+    char name[HX_CANDIDATE_NAME_BYTES];
     int pick, ncandidates;
 
     j->planner.cost.shared_alloc = j->traits.shared_alloc;
@@ -382,13 +370,13 @@ static int point_judge(void *ctx, struct tune_judged *j, enum hx_coll coll, doub
     if (pick < 0)
         return -1;
     hx_candidate_name(&candidates[pick], name);
-    hx_shape_format(j->shape, shape, sizeof(shape));
-    return verdict_add(ctx, coll, bytes, shape, name, plans, n) ? 0 : -1;
+    hx_shape_format(j->shape, judgement->shape, sizeof(judgement->shape));
+    return verdict_add(judgement, coll, bytes, name, plans, n);
 }
 
 int tune_judge(const struct tune_options *o)
 {
-    struct tune_judgement judgement = {0};
+    static struct judgement judgement;
     int status = 0;
 
     for (int f = 0; f < o->nfiles && status == 0; f++) {
@@ -397,7 +385,6 @@ int tune_judge(const struct tune_options *o)
         tune_judged_free(j);
     }
     if (status == 0)
-        judgement_print(&judgement);
-    free(judgement.verdicts);
+        judgement_print(&judgement, SHOWN);
     return status;
 }

@@ -12,20 +12,6 @@
 
 #define VISIT_NS 2e6 /* at most, of one way in one round: what takes less is repeated */
 #define VISIT_REPETITIONS 25
-#define WARM_UP 4
-#define QUALIFYING 0.4 /* of a point's time, to find who may race */
-
-struct tuner {
-    const struct bench_job *job;
-    struct bench_options bench;
-    double least_gain;
-    hx_comm_t *comms[TUNE_WAYS];
-    struct hx_table_entry entries[TUNE_WAYS]; /* what each of them is to run */
-    /* the race under way */
-    struct bench_loop loop;
-    double begin_s, seconds;
-    int repetitions, measured, spoiled;
-};
 
 static volatile sig_atomic_t told_to_stop;
 
@@ -68,40 +54,33 @@ struct tuner *tuner_open(const struct tune_options *o, const struct bench_job *j
 {
     hx_comm_t *world = hx_world->comms;
     struct tuner *t = calloc(1, sizeof(*t));
-    hx_status_t status = HX_SUCCESS;
+    hx_status_t status = t ? HX_SUCCESS : HX_ERR_NOMEM;
+    void *none;
 
-    if (!t) {
-        fprintf(stderr, "coll_tune: no memory\n");
-        return NULL;
-    }
-    t->job = job;
-    t->bench = o->bench;
-    t->least_gain = o->least_gain;
-    t->bench.warmup = o->command == TUNE_RUN ? WARM_UP : WARM_UP / 2;
     for (int w = 0; w < TUNE_WAYS && status == HX_SUCCESS; w++) {
-        void *none;
         status = hx_comm_dup(world, &t->comms[w]);
-        if (status == HX_SUCCESS && t->bench.alloc) /* now its calls are taken to have such buffers */
+        if (status == HX_SUCCESS && o->bench.alloc) /* now its calls are taken to have such buffers */
             status = hx_alloc(t->comms[w], 0, &none);
     }
-    if (status == HX_SUCCESS)
-        return t;
-    fprintf(stderr, "coll_tune: rank %d: its communicators: %s: %s\n", job->rank, hx_strerror(status), hx_error_detail(world));
-    tuner_close(t);
-    return NULL;
+    if (status != HX_SUCCESS) {
+        fprintf(stderr, "coll_tune: rank %d: its communicators: %s: %s\n", job->rank, hx_strerror(status), hx_error_detail(world));
+        bench_backend_abort(1);
+    }
+    t->o = o;
+    t->job = job;
+    return t;
 }
 
 void tuner_close(struct tuner *t)
 {
     for (int w = 0; w < TUNE_WAYS; w++)
-        if (t->comms[w])
-            hx_comm_free(t->comms[w]);
+        hx_comm_free(t->comms[w]);
     free(t);
 }
 
 struct hx_traits tuner_traits(const struct tuner *t)
 {
-    struct hx_traits traits = hx_traits_of(t->bench.dtype);
+    struct hx_traits traits = hx_traits_of(t->o->bench.dtype);
 
     traits.shared_alloc = t->comms[0]->shared_alloc;
     return traits;
@@ -212,7 +191,7 @@ static int visit_exchange(void *ctx, int a, int b)
     t->comms[b] = comm;
     way_use(t, a);
     way_use(t, b);
-    int failed = bench_loop_open(&loop, &t->bench, t->job, t->loop.row); /* before the others are given back */
+    int failed = bench_loop_open(&loop, &t->o->bench, t->job, t->loop.row); /* before the others are given back */
     bench_loop_close(&t->loop);
     t->loop = loop;
     failed = failed || warm_up(t, (const int[]){a, b}, 2);
@@ -236,12 +215,12 @@ enum tune_outcome tuner_race(struct tuner *t, const struct tune_point *point, st
     race->exchange = visit_exchange;
     race->ctx = t;
     race->nways = n;
-    race->least_gain = t->least_gain;
+    race->least_gain = t->o->least_gain;
     for (int w = 0; w < n; w++) {
         ways[w] = w;
         way_set(t, w, point, &plans[w]);
     }
-    if (bench_loop_open(&t->loop, &t->bench, t->job, &row) == 0 && warm_up(t, ways, n) == 0)
+    if (bench_loop_open(&t->loop, &t->o->bench, t->job, &row) == 0 && warm_up(t, ways, n) == 0)
         outcome = tune_race_run(race);
     bench_loop_close(&t->loop);
     for (int w = 0; w < n; w++)
@@ -249,117 +228,15 @@ enum tune_outcome tuner_race(struct tuner *t, const struct tune_point *point, st
     return outcome;
 }
 
-/* ---- a point -------------------------------------------------------------------------------------------------------- */
-
-/* Who races comes first: the model's choice, then the others; of more than can race, those that are the fastest in a short survey. The plan
- * of the size before is one of them. */
-static enum tune_outcome ways_choose(struct tuner *t, struct tune_point *point, const char *before, double seconds,
-                                     struct tune_survey *survey)
-{
-    struct tune_plan kept;
-    int at;
-
-    if (tune_survey_find(t, point, 0, TUNE_COSTLY, survey))
-        return TUNE_FAILED;
-    survey->qualified = survey->n > TUNE_WAYS;
-    if (survey->qualified) {
-        enum tune_outcome outcome = tuner_survey(t, point, seconds, 0, 0, survey);
-        if (outcome != TUNE_MEASURED || tune_survey_sort(survey))
-            return outcome == TUNE_MEASURED ? TUNE_FAILED : outcome;
-    }
-    survey->raced = survey->n < TUNE_WAYS ? survey->n : TUNE_WAYS;
-    if ((at = tune_plan_find(survey, survey->n + survey->costly, before)) >= survey->raced) {
-        survey->raced += survey->raced < TUNE_WAYS;
-        survey->costly -= at >= survey->n;
-        survey->n += at >= survey->n;
-        kept = survey->plans[at];
-        memmove(&survey->plans[survey->raced], &survey->plans[survey->raced - 1], (size_t)(at - survey->raced + 1) * sizeof(kept));
-        survey->plans[survey->raced - 1] = kept;
-    }
-    point->raced = survey->raced;
-    point->costly = survey->costly;
-    point->untried = 0;
-    for (int i = survey->raced; i < survey->n && survey->qualified; i++)
-        point->untried += survey->plans[i].us == 0;
-    point->behind = survey->n - survey->raced - point->untried;
-    return TUNE_MEASURED;
-}
-
-/* In how many slices way 0 cuts the point's vector with this plan; 0 after an error. */
-static uint64_t slices_of(struct tuner *t, const struct tune_point *point, const struct tune_plan *plan)
+uint64_t tuner_slices(struct tuner *t, const struct tune_point *point, const struct tune_plan *plan)
 {
     const int token = point->coll == HX_COLL_BARRIER;
     struct hx_choice choice = {0};
 
     way_set(t, 0, point, plan);
     if (hx_registry.planner->choose(t->comms[0]->members.planner, point->coll, 0, tuner_traits(t), token ? 1 : point->count,
-                                    token ? 1 : (uint32_t)bench_dtype_bytes(t->bench.dtype), &choice) != HX_SUCCESS)
+                                    token ? 1 : (uint32_t)bench_dtype_bytes(t->o->bench.dtype), &choice) != HX_SUCCESS)
         return 0;
     hx_plan_release(choice.plan);
     return choice.fine_slices;
-}
-
-/* The point's plan as the planner cuts it, then in slices of half and double the bytes, where that changes anything and a table may say so. */
-static void slices_choose(struct tuner *t, const struct tune_point *point, struct tune_survey *survey)
-{
-    uint64_t cuts[3] = {0}, bytes = 0;
-    int n = 0;
-
-    for (int i = 0; i < 3; i++) {
-        struct tune_plan *plan = &survey->slices[n];
-        *plan = (struct tune_plan){.slice_bytes = i == 1 ? bytes / 2 : i == 2 ? bytes * 2 : 0};
-        snprintf(plan->name, sizeof(plan->name), "%s", point->entry.plan);
-        if (i > 0 && (plan->slice_bytes < HX_SLICE_LEAST || plan->slice_bytes > HX_SLICE_MOST))
-            continue;
-        cuts[n] = slices_of(t, point, plan);
-        if (i == 0)
-            bytes = cuts[0] ? point->bytes / cuts[0] : 0;
-        n += i == 0 || (cuts[n] > 0 && cuts[n] != cuts[0] && (n == 1 || cuts[n] != cuts[1]));
-    }
-    survey->nslices = n;
-}
-
-static enum tune_outcome slices_race(struct tuner *t, struct tune_point *point, struct tune_survey *survey)
-{
-    struct tune_race race = {.before = -1, .until = 0.85, .end = 1};
-    enum tune_outcome outcome;
-
-    slices_choose(t, point, survey);
-    if (survey->nslices == 1)
-        return TUNE_MEASURED;
-    outcome = tuner_race(t, point, survey->slices, survey->nslices, 0, &race);
-    if (outcome == TUNE_MEASURED && race.winner) {
-        point->entry.slice_bytes = survey->slices[race.winner].slice_bytes;
-        point->entry.us *= race.winner_ns / race.default_ns;
-    }
-    return outcome;
-}
-
-enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const char *before, double seconds, struct tune_survey *survey)
-{
-    const int sliced = point->bytes >= TUNE_SLICED_BYTES;
-    const double begin_s = hx_now_s();
-    struct hx_table_entry *found = &point->entry;
-    struct tune_race race = {.until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
-    enum tune_outcome outcome = ways_choose(t, point, before, QUALIFYING * seconds, survey);
-
-    if (outcome != TUNE_MEASURED)
-        return outcome;
-    race.before = tune_plan_find(survey, survey->raced, before);
-    snprintf(found->default_plan, sizeof(found->default_plan), "%s", survey->plans[0].name);
-    outcome = tuner_race(t, point, survey->plans, survey->raced, survey->qualified ? (1 - QUALIFYING) * seconds : seconds, &race);
-    snprintf(found->plan, sizeof(found->plan), "%s", survey->plans[race.winner].name);
-    found->slice_bytes = 0; /* that of an earlier go was another plan's */
-    found->us = race.winner_ns / 1e3;
-    found->default_us = race.default_ns / 1e3;
-    point->open = race.open;
-    survey->winner = race.winner;
-    survey->gain = race.gain;
-    survey->nslices = 0;
-    if (outcome == TUNE_MEASURED && sliced)
-        outcome = slices_race(t, point, survey);
-    survey->rounds = t->measured;
-    survey->spoiled = t->spoiled;
-    survey->seconds = hx_now_s() - begin_s;
-    return outcome;
 }

@@ -197,8 +197,8 @@ static struct hx_table *table_get(const char *path, const struct hx_table_machin
     return NULL;
 }
 
-/* Why a file cannot be fitted with those before it: the network's parameters are those of one provider, and all of one machine; of: the first
- * that has the provider. 0, or -1 after printing why. */
+/* Why a file cannot be fitted with those before it: the network's parameters are those of one provider, and all of one machine; of:
+ * the first that has the provider. 0, or -1 after printing why. */
 static int job_check(struct tune_judged *const *jobs, const char *const *paths, int i, int of)
 {
     const struct tune_judged *job = jobs[i];

@@ -31,24 +31,19 @@ static int tunable(const char *names[HX_FUNCTION_COUNT + 1], int collectives[HX_
     return n;
 }
 
+/* As numbers among those that can be tuned, at first. */
 static int collectives_take(void *options, const char *text, char error[OPTION_TEXT_BYTES])
 {
     struct bench_options *b = &((struct tune_options *)options)->bench;
     const char *names[HX_FUNCTION_COUNT + 1];
-    int tunables[HX_FUNCTION_COUNT], chosen[HX_FUNCTION_COUNT], n = 0;
+    int tunables[HX_FUNCTION_COUNT];
 
     tunable(names, tunables, 0);
     for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        char name[64] = "";
-        strncat(name, at, strcspn(at, ",") < sizeof(name) - 1 ? strcspn(at, ",") : sizeof(name) - 1);
-        if (option_collective_add(name, names, chosen, &n, error) < 0)
+        char name[64];
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ","), at);
+        if (option_collective_add(name, names, b->collectives, &b->ncollectives, error) < 0)
             return -1;
-    }
-    for (int i = 0, k; i < n; i++) {
-        for (k = 0; k < b->ncollectives && b->collectives[k] != tunables[chosen[i]]; k++)
-            ;
-        b->collectives[k] = tunables[chosen[i]];
-        b->ncollectives += k == b->ncollectives;
     }
     return 0;
 }
@@ -174,7 +169,7 @@ static const struct option_tool tool = {"[COMMAND FILE...]", doc, option_rows, w
 
 int tune_options_answer(const struct tune_options *o)
 {
-    return option_answer(&tool, o->command == TUNE_HELP ? OPTION_HELP : OPTION_VERSION, "coll_tune", hx_version());
+    return option_answer(&tool, o->bench.end, "coll_tune", hx_version());
 }
 
 /* What is wrong as a whole, once every option is read. */
@@ -200,14 +195,13 @@ static void together_check(struct tune_options *o, uint64_t used)
     else if (tune_is_job(o) && o->bench.min_bytes > o->bench.max_bytes)
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
                  (unsigned long long)o->bench.max_bytes);
-    else if (o->command == TUNE_RUN && o->bench.report.html && !strcmp(o->bench.report.html, o->output))
-        snprintf(o->error, sizeof(o->error), "--output and --html both write to \"%s\"", o->output);
 }
 
 void tune_options_parse(struct tune_options *o, int argc, char **argv)
 {
     uint64_t used;
     const char *names[HX_FUNCTION_COUNT + 1];
+    int tunables[HX_FUNCTION_COUNT];
 
     *o = (struct tune_options){.files = calloc((size_t)argc + 1, sizeof(*o->files)), .gain_percent = UINT64_MAX,
                                .bench = {.min_bytes = 8, .max_bytes = UINT64_MAX, .dtype = HX_FLOAT32, .op = HX_SUM}};
@@ -216,13 +210,10 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
         snprintf(o->error, sizeof(o->error), "no memory");
         return;
     }
-    const enum option_end end = option_parse(&tool, argc, argv, o, &used, o->error);
-    if (end >= OPTION_HELP)
-        o->command = end == OPTION_HELP ? TUNE_HELP : TUNE_VERSION;
-    else if (o->schema)
-        o->command = TUNE_SCHEMA;
+    const enum option_end end = o->bench.end = option_parse(&tool, argc, argv, o, &used, o->error);
     if (!o->output && o->command != TUNE_JUDGE && o->command != TUNE_MERGE)
         o->output = TUNE_OUTPUT;
+    o->bench.warmup = o->command == TUNE_RUN ? 4 : 2;
     o->refine = !o->bench.factor;
     o->bench.factor = o->bench.factor ? o->bench.factor : 4;
     o->least_gain = o->gain_percent == UINT64_MAX ? -1 : (double)o->gain_percent / 100;
@@ -230,8 +221,11 @@ void tune_options_parse(struct tune_options *o, int argc, char **argv)
         o->bench.max_bytes = o->command == TUNE_MODEL ? 1 << 20 : o->command == TUNE_CONFIRM ? (uint64_t)1 << 40 : 16 << 20;
     if (o->budget_s <= 0)
         o->budget_s = o->command == TUNE_MODEL ? 20 : 300;
-    if (o->bench.ncollectives == 0)
-        o->bench.ncollectives = tunable(names, o->bench.collectives, o->command != TUNE_JUDGE && hx_traits_of(o->bench.dtype).numbers != HX_NUMBERS_FLOAT);
-    if (end == OPTION_GO_ON && o->command <= TUNE_CONFIRM)
+    const int given = o->bench.ncollectives,
+              all = tunable(names, tunables, !given && o->command != TUNE_JUDGE && hx_traits_of(o->bench.dtype).numbers != HX_NUMBERS_FLOAT);
+    o->bench.ncollectives = given ? given : all;
+    for (int i = 0; i < o->bench.ncollectives; i++)
+        o->bench.collectives[i] = tunables[given ? o->bench.collectives[i] : i];
+    if (end == OPTION_GO_ON && !o->schema)
         together_check(o, used);
 }

@@ -5,20 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void point_add(struct tune_run *run, int collective, uint64_t want)
+struct tune_point tune_point_of(const struct tune_run *run, int collective, uint64_t want)
 {
     struct bench_row row = {.collective = (enum hx_function)collective};
-    struct tune_point *last = run->npoints ? &run->points[run->npoints - 1] : NULL, *point = &run->points[run->npoints];
+    struct tune_point point = {.collective = row.collective};
 
     bench_row_size(&run->o->bench, &run->job, want, &row);
-    if (last && last->collective == row.collective && last->bytes == row.bytes) /* two small sizes were raised to the same one */
-        return;
-    *point = (struct tune_point){.collective = row.collective, .bytes = row.bytes, .count = row.count};
-    hx_coll_parse(bench_collective_names[collective], &point->coll);
-    tuner_key(run->tuner, point);
-    point->entry.measured_bytes = (int64_t)row.bytes;
-    point->entry.to_bytes = UINT64_MAX;
-    run->npoints++;
+    point.bytes = row.bytes;
+    point.count = row.count;
+    hx_coll_parse(bench_collective_names[collective], &point.coll);
+    tuner_key(run->tuner, &point);
+    point.entry.measured_bytes = (int64_t)row.bytes;
+    point.entry.to_bytes = UINT64_MAX;
+    return point;
+}
+
+static void point_add(struct tune_run *run, int collective, uint64_t want)
+{
+    const struct tune_point point = tune_point_of(run, collective, want), *last = run->npoints ? &run->points[run->npoints - 1] : NULL;
+
+    if (!last || last->collective != point.collective || last->bytes != point.bytes) /* two small sizes may be raised to the same one */
+        run->points[run->npoints++] = point;
 }
 
 int tune_points_most(const struct tune_run *run)
@@ -55,16 +62,16 @@ static void fixed_sizes_add(struct tune_run *run, int collective)
             point_add(run, collective, sizes[k]);
 }
 
-int tune_points_make(struct tune_run *run)
+void tune_points_make(struct tune_run *run)
 {
-    run->points = calloc((size_t)tune_points_most(run), sizeof(*run->points));
-    if (!run->points) {
+    const struct bench_options *b = &run->o->bench;
+
+    if (!(run->points = calloc((size_t)tune_points_most(run), sizeof(*run->points)))) {
         fprintf(stderr, "coll_tune: no memory\n");
-        return -1;
+        bench_backend_abort(1);
     }
-    for (int i = 0; i < run->o->bench.ncollectives && run->o->command != TUNE_CONFIRM; i++)
-        (run->o->command == TUNE_RUN ? sizes_add : fixed_sizes_add)(run, run->o->bench.collectives[i]);
-    return 0;
+    for (int i = 0; i < b->ncollectives && run->o->command != TUNE_CONFIRM; i++)
+        (run->o->command == TUNE_RUN ? sizes_add : fixed_sizes_add)(run, b->collectives[i]);
 }
 
 int tune_points_left(const struct tune_run *run, int from)
@@ -113,20 +120,18 @@ static uint64_t range_to(const struct hx_table_entry *below, const struct hx_tab
  * they met. Returns whether there is one. */
 static int point_insert(struct tune_run *run, int i)
 {
-    struct tune_point *low = &run->points[i], *point = low + 1, *high = point + 1;
-    struct bench_row row = {.collective = low->collective};
+    struct tune_point *low = &run->points[i], *high = low + 1,
+                      point = tune_point_of(run, (int)low->collective, tune_middle(low->bytes, high->bytes));
 
-    bench_row_size(&run->o->bench, &run->job, tune_middle(low->bytes, point->bytes), &row);
-    if (row.bytes <= low->bytes || row.bytes >= point->bytes || run->npoints == tune_points_most(run))
+    if (point.bytes <= low->bytes || point.bytes >= high->bytes || run->npoints == tune_points_most(run))
         return 0;
-    memmove(high, point, (size_t)(run->npoints - i - 1) * sizeof(*point));
-    *point = (struct tune_point){.collective = row.collective, .coll = low->coll, .bytes = row.bytes, .count = row.count, .between = 1};
-    tuner_key(run->tuner, point);
-    point->entry.measured_bytes = (int64_t)row.bytes;
-    point->entry.from_bytes = range_from(&low->entry, &point->entry);
-    point->entry.to_bytes = range_to(&point->entry, &high->entry);
-    low->entry.to_bytes = point->entry.from_bytes - 1;
-    high->entry.from_bytes = point->entry.to_bytes + 1;
+    point.between = 1;
+    point.entry.from_bytes = range_from(&low->entry, &point.entry);
+    point.entry.to_bytes = range_to(&point.entry, &high->entry);
+    low->entry.to_bytes = point.entry.from_bytes - 1;
+    high->entry.from_bytes = point.entry.to_bytes + 1;
+    memmove(high + 1, high, (size_t)(run->npoints - i - 1) * sizeof(point));
+    *high = point;
     run->npoints++;
     return 1;
 }
@@ -163,8 +168,8 @@ static int is_of_run(const struct tune_run *run, const struct tune_point *point,
     return 0;
 }
 
-/* Of the nearest size above the point's, or below it: the entry of the run's own next point, or, where that has none or what is known is kept,
- * one that the table has and this run does not measure. NULL: there is none. */
+/* Of the nearest size above the point's, or below it: the entry of the run's own next point, or, where that has none or what is
+ * known is kept, one that the table has and this run does not measure. NULL: there is none. */
 static const struct hx_table_entry *neighbour(const struct tune_run *run, const struct tune_point *point, const struct tune_point *next,
                                               int above)
 {
@@ -181,8 +186,8 @@ static const struct hx_table_entry *neighbour(const struct tune_run *run, const 
     return nearest;
 }
 
-/* before and after: the collective's points around it, or NULL. Where entries for other numbers than floats, or for memory of hx_alloc, end,
- * those of floats in other memory serve. */
+/* before and after: the collective's points around it, or NULL. Where entries for other numbers than floats, or for memory of
+ * hx_alloc, end, those of floats in other memory serve. */
 static void range_settle(const struct tune_run *run, struct tune_point *point, const struct tune_point *before, const struct tune_point *after)
 {
     struct hx_table_entry *own = &point->entry;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All candidates of a point, measured beside the planner's own choice: races of a few at a time, in each of which that
- * choice runs. So what drifts between the races does not count. */
+/* A point: its candidates, who of them may race, and what the race finds. */
 #include "tools/tune/coll_tune.h"
 #include "tools/common/bench_backend.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define FINAL 0.4 /* of a point's time, for those that looked fastest */
+#define QUALIFYING 0.4  /* of a point's time, to find who may race */
+#define ALL_MEASURED 0.6 /* the same for judge, which wants all times */
 
 static int by_prediction(const void *a, const void *b)
 {
@@ -32,7 +32,7 @@ static int lanes_add(const struct hx_shape *shape, struct hx_candidate *candidat
     return n;
 }
 
-int tune_survey_find(const struct tuner *t, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey)
+void tune_survey_find(const struct tuner *t, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey)
 {
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];
     struct hx_planner *planner = hx_world->comms->members.planner;
@@ -54,7 +54,7 @@ int tune_survey_find(const struct tuner *t, const struct tune_point *point, int 
     }
     if (survey->n == 0) {
         fprintf(stderr, "coll_tune: there is no plan for %s\n", hx_coll_name(point->coll));
-        return -1;
+        bench_backend_abort(1);
     }
     const struct tune_plan chosen = survey->plans[first];
     const double most = survey->plans[best].predicted_us * costly;
@@ -66,7 +66,6 @@ int tune_survey_find(const struct tuner *t, const struct tune_point *point, int 
         survey->n--;
         survey->costly++;
     }
-    return 0;
 }
 
 int tune_plan_find(const struct tune_survey *survey, int n, const char *name)
@@ -77,10 +76,11 @@ int tune_plan_find(const struct tune_survey *survey, int n, const char *name)
     return -1;
 }
 
-/* Races of the choice and seven others at a time; *races: how many. Leaves the choice's time in its us, in the others' the ratios to it. */
-static enum tune_outcome races_run(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey)
+/* Races of the choice and seven others at a time: what drifts between races does not count. Leaves the choice's time in its us, in
+ * the others' the ratios to it. Without all, the last stay unmeasured when the time is used up. */
+static enum tune_outcome qualify(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey)
 {
-    const int most = survey->n > 1 ? (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1) : 1; /* races */
+    const int most = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
     const double begin_s = hx_now_s();
     double log_us = 0;
     int races = 0, stop;
@@ -109,40 +109,131 @@ static int by_time(const void *a, const void *b)
     return (x->us > y->us) - (x->us < y->us);
 }
 
-int tune_survey_sort(struct tune_survey *survey)
+/* Who races comes first: the choice, then the others; of more than can race, those that are the fastest in short races. The plan of
+ * the size before is one of them. */
+static enum tune_outcome ways_choose(struct tuner *t, const struct tune_point *point, const char *before, double seconds, int all,
+                                     struct tune_survey *survey)
 {
-    qsort(survey->plans + 1, (size_t)survey->n - 1, sizeof(*survey->plans), by_time);
-    return bench_bcast(survey->plans, (size_t)survey->n * sizeof(*survey->plans), HX_BYTE, 0); /* logarithms differ between machines */
-}
+    int at;
 
-/* Of many that were measured in a few rounds the fastest is as a rule one that had luck: those run again, all in one race. Nobody else is
- * faster than the fastest of these. */
-static enum tune_outcome final_run(struct tuner *t, const struct tune_point *point, double seconds, struct tune_survey *survey)
-{
-    struct tune_race race = {.before = -1, .least_rounds = TUNE_LEAST_ROUNDS, .until = 1};
-    double least = 1;
-    enum tune_outcome outcome;
-
-    if (tune_survey_sort(survey))
-        return TUNE_FAILED;
-    if ((outcome = tuner_race(t, point, survey->plans, TUNE_WAYS, seconds, &race)) != TUNE_MEASURED)
-        return outcome;
-    for (int w = 1; w < TUNE_WAYS; w++)
-        least = fmin(least, survey->plans[w].us = survey->plans[w].lap.ratio.median);
-    for (int i = TUNE_WAYS; i < survey->n; i++)
-        if (survey->plans[i].us > 0)
-            survey->plans[i].us = fmax(survey->plans[i].us, least);
+    survey->qualified = survey->n > TUNE_WAYS;
+    if (survey->qualified) {
+        enum tune_outcome outcome = qualify(t, point, seconds, all, survey);
+        if (outcome != TUNE_MEASURED)
+            return outcome;
+        for (int i = 1; i < survey->n; i++)
+            survey->plans[i].us *= survey->plans[0].us;
+        qsort(survey->plans + 1, (size_t)survey->n - 1, sizeof(*survey->plans), by_time);
+        if (bench_bcast(survey->plans, (size_t)survey->n * sizeof(*survey->plans), HX_BYTE, 0)) /* logarithms differ between machines */
+            return TUNE_FAILED;
+    }
+    survey->raced = survey->n < TUNE_WAYS ? survey->n : TUNE_WAYS;
+    if ((at = tune_plan_find(survey, survey->n + survey->costly, before)) >= survey->raced) {
+        const struct tune_plan kept = survey->plans[at];
+        survey->raced += survey->raced < TUNE_WAYS;
+        survey->costly -= at >= survey->n;
+        survey->n += at >= survey->n;
+        memmove(&survey->plans[survey->raced], &survey->plans[survey->raced - 1], (size_t)(at - survey->raced + 1) * sizeof(kept));
+        survey->plans[survey->raced - 1] = kept;
+    }
     return TUNE_MEASURED;
 }
 
-enum tune_outcome tuner_survey(struct tuner *t, const struct tune_point *point, double seconds, int all, int final, struct tune_survey *survey)
-{
-    const int has_final = final && survey->n > TUNE_WAYS;
-    enum tune_outcome outcome = races_run(t, point, has_final ? (1 - FINAL) * seconds : seconds, all, survey);
+/* ---- the fastest ------------------------------------------------------------------------------------------------------ */
 
-    if (outcome == TUNE_MEASURED && has_final)
-        outcome = final_run(t, point, FINAL * seconds, survey);
-    for (int i = 1; i < survey->n; i++)
-        survey->plans[i].us *= survey->plans[0].us;
+/* The point's plan as the planner cuts it, then in slices of half and double the bytes, where that changes anything and a table may
+ * say so. */
+static void slices_choose(struct tuner *t, const struct tune_point *point, struct tune_survey *survey)
+{
+    uint64_t cuts[3] = {0}, bytes = 0;
+    int n = 0;
+
+    for (int i = 0; i < 3; i++) {
+        struct tune_plan *plan = &survey->slices[n];
+        *plan = (struct tune_plan){.slice_bytes = i == 1 ? bytes / 2 : i == 2 ? bytes * 2 : 0};
+        memcpy(plan->name, point->entry.plan, sizeof(plan->name));
+        if (i > 0 && (plan->slice_bytes < HX_SLICE_LEAST || plan->slice_bytes > HX_SLICE_MOST))
+            continue;
+        cuts[n] = tuner_slices(t, point, plan);
+        if (i == 0)
+            bytes = cuts[0] ? point->bytes / cuts[0] : 0;
+        n += i == 0 || (cuts[n] > 0 && cuts[n] != cuts[0] && (n == 1 || cuts[n] != cuts[1]));
+    }
+    survey->nslices = n;
+}
+
+static enum tune_outcome slices_race(struct tuner *t, struct tune_point *point, struct tune_survey *survey)
+{
+    struct tune_race race = {.before = -1, .until = 0.85, .end = 1};
+    enum tune_outcome outcome;
+
+    slices_choose(t, point, survey);
+    if (survey->nslices == 1)
+        return TUNE_MEASURED;
+    outcome = tuner_race(t, point, survey->slices, survey->nslices, 0, &race);
+    if (outcome == TUNE_MEASURED && race.winner) {
+        point->entry.slice_bytes = survey->slices[race.winner].slice_bytes;
+        point->entry.us *= race.winner_ns / race.default_ns;
+    }
+    return outcome;
+}
+
+enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const char *before, double seconds, struct tune_survey *survey)
+{
+    const int sliced = point->bytes >= TUNE_SLICED_BYTES;
+    const double begin_s = hx_now_s();
+    struct hx_table_entry *found = &point->entry;
+    struct tune_race race = {.until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
+    enum tune_outcome outcome;
+
+    tune_survey_find(t, point, 0, TUNE_COSTLY, survey);
+    if ((outcome = ways_choose(t, point, before, QUALIFYING * seconds, 0, survey)) != TUNE_MEASURED)
+        return outcome;
+    point->raced = survey->raced;
+    point->costly = survey->costly;
+    point->untried = 0;
+    for (int i = survey->raced; i < survey->n && survey->qualified; i++)
+        point->untried += survey->plans[i].us == 0;
+    point->behind = survey->n - survey->raced - point->untried;
+    race.before = tune_plan_find(survey, survey->raced, before);
+    outcome = tuner_race(t, point, survey->plans, survey->raced, survey->qualified ? (1 - QUALIFYING) * seconds : seconds, &race);
+    memcpy(found->default_plan, survey->plans[0].name, sizeof(found->default_plan));
+    memcpy(found->plan, survey->plans[race.winner].name, sizeof(found->plan));
+    found->slice_bytes = 0; /* that of an earlier go was another plan's */
+    found->us = race.winner_ns / 1e3;
+    found->default_us = race.default_ns / 1e3;
+    point->open = race.open;
+    survey->winner = race.winner;
+    survey->gain = race.gain;
+    if (outcome == TUNE_MEASURED && sliced)
+        outcome = slices_race(t, point, survey);
+    survey->rounds = t->measured;
+    survey->spoiled = t->spoiled;
+    survey->seconds = hx_now_s() - begin_s;
+    return outcome;
+}
+
+/* ---- the times of all -------------------------------------------------------------------------------------------------- */
+
+enum tune_outcome tuner_times(struct tuner *t, const struct tune_point *point, double seconds, int again, struct tune_survey *survey)
+{
+    struct tune_race race = {.before = -1, .until = 1};
+    enum tune_outcome outcome;
+    double least = 1;
+
+    tune_survey_find(t, point, 1, TUNE_JUDGED, survey);
+    outcome = ways_choose(t, point, "", again ? ALL_MEASURED * seconds : seconds, 1, survey);
+    if (outcome != TUNE_MEASURED || (survey->qualified && !again))
+        return outcome;
+    race.least_rounds = survey->qualified ? TUNE_LEAST_ROUNDS : 2;
+    outcome = tuner_race(t, point, survey->plans, survey->raced, survey->qualified ? (1 - ALL_MEASURED) * seconds : seconds, &race);
+    if (!survey->qualified)
+        survey->plans[0].us = race.default_ns / 1e3;
+    for (int w = 1; w < survey->raced; w++) {
+        least = fmin(least, survey->plans[w].lap.ratio.median);
+        survey->plans[w].us = survey->plans[w].lap.ratio.median * survey->plans[0].us;
+    }
+    for (int i = survey->raced; i < survey->n; i++)
+        survey->plans[i].us = fmax(survey->plans[i].us, least * survey->plans[0].us);
     return outcome;
 }
