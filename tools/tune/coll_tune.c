@@ -11,15 +11,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-static const char *end_reason(int stopped)
-{
-    return stopped ? "stopped" : "the budget is used up";
-}
-
 /* ---- the table, on rank 0 -------------------------------------------------------------------------------------------- */
 
 /* Between reading the file and writing it no other run does either: of its folder, since the file becomes another one. A file system that
- * has no such locks goes without. */
+ * has no such locks goes without. Closing the lock gives it back. */
 static int table_lock(const struct tune_run *run)
 {
     char folder[PATH_MAX];
@@ -30,12 +25,6 @@ static int table_lock(const struct tune_run *run)
     if (lock >= 0)
         flock(lock, LOCK_EX);
     return lock;
-}
-
-static void table_unlock(int lock)
-{
-    if (lock >= 0)
-        close(lock);
 }
 
 /* Read what is there and write it back, so that a file that cannot be written is found now. What this run finds anew stays until then:
@@ -85,7 +74,7 @@ static int table_update(struct tune_run *run, const struct tune_point *point, in
     else
         failed = tune_fitting_end(&run->fitting, hx_world->comms->members.planner, always, run->table, tune_out(run->o));
     failed = failed || tune_table_write(run->table, run->o->output);
-    table_unlock(lock);
+    close(lock);
     return failed ? -1 : 0;
 }
 
@@ -115,29 +104,13 @@ static const char *chosen_before(const struct tune_run *run, int at)
     return before->entry.plan;
 }
 
-static enum tune_outcome point_measure(struct tune_run *run, int at, double seconds)
-{
-    struct tune_point *point = &run->points[at];
-    const enum tune_command command = run->o->command;
-
-    if (command == TUNE_RUN)
-        return tuner_point(run->tuner, point, chosen_before(run, at), seconds, &run->survey);
-    if (command == TUNE_CONFIRM)
-        return tune_confirm_point(run, point, seconds);
-    return tuner_times(run->tuner, point, seconds, command == TUNE_JUDGE, &run->survey);
-}
-
-/* What the race has found is better than what the qualifying had. 0, or -1 after printing why. */
+/* 0, or -1 after printing why. */
 static int fitting_take(struct tune_run *run, const struct tune_point *point)
 {
     const struct hx_traits traits = tuner_traits(run->tuner);
-    struct tune_survey *survey = &run->survey;
 
-    for (int i = 0; i < survey->raced; i++)
-        if (survey->plans[i].lap.rounds >= 2)
-            survey->plans[i].us = survey->plans[i].lap.ratio.median * point->entry.default_us;
     return tune_is_modelled(traits) ? tune_fitting_add(&run->fitting, hx_world->comms->members.planner, point->coll, traits,
-                                                       (double)point->bytes, survey->plans, survey->n)
+                                                       (double)point->bytes, run->survey.plans, run->survey.n)
                                     : 0;
 }
 
@@ -176,7 +149,9 @@ static int points_run(struct tune_run *run)
         if (run->job.rank == 0)
             tune_progress(run, i, elapsed);
         point->seconds = (run->o->budget_s - elapsed) / tune_points_left(run, i);
-        enum tune_outcome outcome = point_measure(run, i, point->seconds);
+        enum tune_outcome outcome = run->o->command == TUNE_CONFIRM
+                                        ? tune_confirm_point(run, point, point->seconds)
+                                        : tuner_point(run->tuner, point, chosen_before(run, i), point->seconds, &run->survey);
         point->measured = outcome == TUNE_MEASURED;
         point->again = 0;
         if (point->measured && run->job.rank == 0)
@@ -193,7 +168,7 @@ static int points_run(struct tune_run *run)
 static void missing_tell(const struct tune_run *run, int stopped)
 {
     const int left = tune_points_left(run, 0), there = run->npoints - left;
-    const char *why = end_reason(stopped);
+    const char *why = stopped ? "stopped" : "the budget is used up";
     int kept = 0;
 
     for (const struct tune_point *p = run->points; p < run->points + run->npoints && run->o->command == TUNE_RUN; p++)
@@ -273,7 +248,7 @@ static int output_open(struct tune_run *run)
     } else if (run->job.rank == 0) {
         const int lock = table_lock(run);
         bad = table_open(run);
-        table_unlock(lock);
+        close(lock);
     }
     bad = bench_worst(bad);
     if (!bad && (bench_bcast(&run->npoints, sizeof(run->npoints), HX_BYTE, 0) ||

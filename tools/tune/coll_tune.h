@@ -91,7 +91,6 @@ struct tune_survey {
     struct tune_plan plans[HX_MAX_CANDIDATES];
     int qualified; /* there were more than can race */
     int raced;     /* the first so many */
-    /* of tuner_point: */
     int winner;
     struct tune_interval gain; /* of the winner's ratio to the default */
     int nslices;               /* then the winner raced in other slices than the planner's, which are the first */
@@ -162,12 +161,9 @@ uint64_t tuner_slices(struct tuner *tuner, const struct tune_point *point, const
 void tune_survey_find(const struct tuner *tuner, const struct tune_point *point, int by_table, double costly, struct tune_survey *survey);
 /* Which of the first n has this name, or -1. */
 int tune_plan_find(const struct tune_survey *survey, int n, const char *name);
-/* Find the point's fastest plan and slices in about so many seconds; before: the plan of the size before, or "". */
+/* In about so many seconds find the point's fastest plan and slices; before: the plan of the size before, or "". For judge and
+ * model: the times of the table's choice and all other candidates, however long they take. */
 enum tune_outcome tuner_point(struct tuner *tuner, struct tune_point *point, const char *before, double seconds, struct tune_survey *survey);
-/* The times of the table's choice and all other candidates, however long they take. again: of many that were measured in a few
- * rounds the fastest is as a rule one that had luck: the fastest run again, all in one race, and nobody else is faster than the
- * fastest of these. */
-enum tune_outcome tuner_times(struct tuner *tuner, const struct tune_point *point, double seconds, int again, struct tune_survey *survey);
 
 /* tune_confirm.c: the choices of the table for this job that are not the default's become the points, on rank 0. What cannot be
  * raced is told. */

@@ -8,12 +8,11 @@
 struct tune_point tune_point_of(const struct tune_run *run, int collective, uint64_t want)
 {
     struct bench_row row = {.collective = (enum hx_function)collective};
-    struct tune_point point = {.collective = row.collective};
+    struct tune_point point = {.collective = row.collective, .coll = hx_function_coll(row.collective)};
 
     bench_row_size(&run->o->bench, &run->job, want, &row);
     point.bytes = row.bytes;
     point.count = row.count;
-    hx_coll_parse(bench_collective_names[collective], &point.coll);
     tuner_key(run->tuner, &point);
     point.entry.measured_bytes = (int64_t)row.bytes;
     point.entry.to_bytes = UINT64_MAX;

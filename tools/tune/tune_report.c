@@ -89,28 +89,25 @@ static int left_out(const struct tune_point *point)
     return point->costly + point->behind + point->untried;
 }
 
-static void row_print(FILE *out, const struct tune_point *point)
-{
-    const struct hx_table_entry *entry = &point->entry;
-    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
-
-    fprintf(out, "%-20s %11llu  %-32s %10.2f  %-40s %10.2f %6.2f ", bench_collective_names[point->collective],
-            (unsigned long long)point->bytes, entry->default_plan, entry->default_us, tune_choice_text(entry, chosen), entry->us, gain(entry));
-    if (point->known)
-        fprintf(out, "%6s %6s\n", "-", "-");
-    else
-        fprintf(out, "%6d %6d\n", point->raced, left_out(point));
-}
-
 void tune_rows_print(FILE *out, const struct tune_run *run)
 {
+    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
+
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K");
     fprintf(out, "%-20s %11s  %-32s %10s  %-40s %10s %6s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us",
             "gain", "raced", "pruned");
-    for (int i = 0; i < run->npoints; i++)
-        if (run->points[i].known || run->points[i].measured)
-            row_print(out, &run->points[i]);
+    for (const struct tune_point *p = run->points; p < run->points + run->npoints; p++) {
+        const struct hx_table_entry *entry = &p->entry;
+        if (!p->known && !p->measured)
+            continue;
+        fprintf(out, "%-20s %11llu  %-32s %10.2f  %-40s %10.2f %6.2f ", bench_collective_names[p->collective], (unsigned long long)p->bytes,
+                entry->default_plan, entry->default_us, tune_choice_text(entry, chosen), entry->us, gain(entry));
+        if (p->known)
+            fprintf(out, "%6s %6s\n", "-", "-");
+        else
+            fprintf(out, "%6d %6d\n", p->raced, left_out(p));
+    }
 }
 
 void tune_summary(const struct tune_run *run)

@@ -178,16 +178,36 @@ static enum tune_outcome slices_race(struct tuner *t, struct tune_point *point, 
     return outcome;
 }
 
+/* What the race tells of times is better than what the qualifying does, whose times go with the default's. Of many that were
+ * measured in a few rounds the fastest is as a rule one that had luck: where all count, none is faster than the fastest of the
+ * race. */
+static void times_take(struct tune_survey *survey, double default_us, int all)
+{
+    const double scale = survey->qualified ? default_us / survey->plans[0].us : 1;
+    double least = default_us;
+
+    for (int i = 0; i < survey->n; i++) {
+        struct tune_plan *plan = &survey->plans[i];
+        plan->us *= scale;
+        if (i < survey->raced && plan->lap.rounds >= 2)
+            least = fmin(least, plan->us = plan->lap.ratio.median * default_us);
+        else if (all)
+            plan->us = fmax(plan->us, least);
+    }
+}
+
 enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const char *before, double seconds, struct tune_survey *survey)
 {
-    const int sliced = point->bytes >= TUNE_SLICED_BYTES;
-    const double begin_s = hx_now_s();
+    const int chooses = t->o->command == TUNE_RUN, sliced = chooses && point->bytes >= TUNE_SLICED_BYTES;
+    const double begin_s = hx_now_s(), share = chooses ? QUALIFYING : t->o->command == TUNE_JUDGE ? ALL_MEASURED : 1;
     struct hx_table_entry *found = &point->entry;
-    struct tune_race race = {.until = sliced ? 0.5 : 0.7, .end = sliced ? 0.7 : 1};
+    struct tune_race race = {.until = sliced ? 0.5 : chooses ? 0.7 : 1, .end = !chooses ? 0 : sliced ? 0.7 : 1};
     enum tune_outcome outcome;
 
-    tune_survey_find(t, point, 0, TUNE_COSTLY, survey);
-    if ((outcome = ways_choose(t, point, before, QUALIFYING * seconds, 0, survey)) != TUNE_MEASURED)
+    before = chooses ? before : "";
+    tune_survey_find(t, point, !chooses, chooses ? TUNE_COSTLY : TUNE_JUDGED, survey);
+    outcome = ways_choose(t, point, before, share * seconds, !chooses, survey);
+    if (outcome != TUNE_MEASURED || (survey->qualified && share == 1))
         return outcome;
     point->raced = survey->raced;
     point->costly = survey->costly;
@@ -196,7 +216,8 @@ enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const c
         point->untried += survey->plans[i].us == 0;
     point->behind = survey->n - survey->raced - point->untried;
     race.before = tune_plan_find(survey, survey->raced, before);
-    outcome = tuner_race(t, point, survey->plans, survey->raced, survey->qualified ? (1 - QUALIFYING) * seconds : seconds, &race);
+    race.least_rounds = chooses ? 0 : survey->qualified ? TUNE_LEAST_ROUNDS : 2;
+    outcome = tuner_race(t, point, survey->plans, survey->raced, survey->qualified ? (1 - share) * seconds : seconds, &race);
     memcpy(found->default_plan, survey->plans[0].name, sizeof(found->default_plan));
     memcpy(found->plan, survey->plans[race.winner].name, sizeof(found->plan));
     found->slice_bytes = 0; /* that of an earlier go was another plan's */
@@ -205,35 +226,12 @@ enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const c
     point->open = race.open;
     survey->winner = race.winner;
     survey->gain = race.gain;
+    if (outcome == TUNE_MEASURED)
+        times_take(survey, found->default_us, !chooses);
     if (outcome == TUNE_MEASURED && sliced)
         outcome = slices_race(t, point, survey);
     survey->rounds = t->measured;
     survey->spoiled = t->spoiled;
     survey->seconds = hx_now_s() - begin_s;
-    return outcome;
-}
-
-/* ---- the times of all -------------------------------------------------------------------------------------------------- */
-
-enum tune_outcome tuner_times(struct tuner *t, const struct tune_point *point, double seconds, int again, struct tune_survey *survey)
-{
-    struct tune_race race = {.before = -1, .until = 1};
-    enum tune_outcome outcome;
-    double least = 1;
-
-    tune_survey_find(t, point, 1, TUNE_JUDGED, survey);
-    outcome = ways_choose(t, point, "", again ? ALL_MEASURED * seconds : seconds, 1, survey);
-    if (outcome != TUNE_MEASURED || (survey->qualified && !again))
-        return outcome;
-    race.least_rounds = survey->qualified ? TUNE_LEAST_ROUNDS : 2;
-    outcome = tuner_race(t, point, survey->plans, survey->raced, survey->qualified ? (1 - ALL_MEASURED) * seconds : seconds, &race);
-    if (!survey->qualified)
-        survey->plans[0].us = race.default_ns / 1e3;
-    for (int w = 1; w < survey->raced; w++) {
-        least = fmin(least, survey->plans[w].lap.ratio.median);
-        survey->plans[w].us = survey->plans[w].lap.ratio.median * survey->plans[0].us;
-    }
-    for (int i = survey->raced; i < survey->n; i++)
-        survey->plans[i].us = fmax(survey->plans[i].us, least * survey->plans[0].us);
     return outcome;
 }
