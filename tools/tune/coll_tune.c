@@ -104,16 +104,6 @@ static const char *chosen_before(const struct tune_run *run, int at)
     return before->entry.plan;
 }
 
-/* 0, or -1 after printing why. */
-static int fitting_take(struct tune_run *run, const struct tune_point *point)
-{
-    const struct hx_traits traits = tuner_traits(run->tuner);
-
-    return tune_is_modelled(traits) ? tune_fitting_add(&run->fitting, hx_world->comms->members.planner, point->coll, traits,
-                                                       (double)point->bytes, run->survey.plans, run->survey.n)
-                                    : 0;
-}
-
 /* On rank 0: what was found is told, and kept. again: it was measured before. */
 static void point_take(struct tune_run *run, struct tune_point *point, int again)
 {
@@ -129,7 +119,9 @@ static void point_take(struct tune_run *run, struct tune_point *point, int again
         tune_told(run, point);
         report_tell(run, 0);
     }
-    if ((command == TUNE_RUN || command == TUNE_MODEL) && !again && fitting_take(run, point))
+    if ((command == TUNE_RUN || command == TUNE_MODEL) && !again &&
+        tune_fitting_add(&run->fitting, hx_world->comms->members.planner, point->coll, tuner_traits(run->tuner), (double)point->bytes,
+                         run->survey.plans, run->survey.n))
         bench_backend_abort(1);
 }
 

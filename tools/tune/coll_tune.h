@@ -47,12 +47,6 @@ static inline double tune_vector_bytes(enum hx_coll coll, double bytes)
     return coll == HX_COLL_BARRIER ? 1 : bytes;
 }
 
-/* Of 16-bit floats and of memory of hx_alloc the cost model has no parameters. */
-static inline int tune_is_modelled(struct hx_traits traits)
-{
-    return !traits.shared_alloc && traits.numbers != HX_NUMBERS_HALF;
-}
-
 /* Does the command measure? */
 static inline int tune_is_job(const struct tune_options *o)
 {
@@ -99,12 +93,12 @@ struct tune_survey {
     double seconds;
 };
 
-/* A run of the job. */
 struct tune_fitting {
     struct tune_observed *plans;
     int n, points;
 };
 
+/* A run of the job. */
 struct tune_run {
     const struct tune_options *o;
     struct bench_job job;
@@ -112,9 +106,9 @@ struct tune_run {
     struct hx_table *table; /* on rank 0 */
     struct tune_point *points;
     int npoints;
-    struct tune_survey survey;     /* of the point under way */
-    struct tune_fitting fitting;   /* on rank 0 */
-    struct report report;          /* on rank 0 */
+    struct tune_survey survey;   /* of the point under way */
+    struct tune_fitting fitting; /* on rank 0 */
+    struct report report;        /* on rank 0 */
     double begin_s, told_s;
     char begun[BENCH_TEXT_BYTES];
 };
@@ -196,7 +190,8 @@ struct tune_judged *tune_judgement_read(const char *path, tune_visit_fn *visit, 
 void tune_judged_free(struct tune_judged *j);
 
 /* tune_model.c: the cost model's parameters, from measured plans. On rank 0, or without a job. */
-/* The plans of a point, by a planner of its shape, which stays until the fit. 0, or -1 after printing why. */
+/* The plans of a point, unless the model has no parameters for such calls, by a planner of its shape, which stays until the fit. 0,
+ * or -1 after printing why. */
 int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                      const struct tune_plan *plans, int n);
 /* Fit, beginning with what the planner goes by, or the table if it has a model; put the result into the table and print

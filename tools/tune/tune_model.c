@@ -95,6 +95,12 @@ static void fit(struct hx_cost_params *params, const struct tune_observed *plans
 
 /* ---- what is fitted ---- */
 
+/* Of 16-bit floats and of memory of hx_alloc the cost model has no parameters. */
+static int is_modelled(struct hx_traits traits)
+{
+    return !traits.shared_alloc && traits.numbers != HX_NUMBERS_HALF;
+}
+
 int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                      const struct tune_plan *plans, int n)
 {
@@ -109,7 +115,7 @@ int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, e
     }
     f->plans = more;
     bytes = tune_vector_bytes(coll, bytes);
-    if (planner->shape->nranks > 1)
+    if (planner->shape->nranks > 1 && is_modelled(traits))
         ncandidates = hx_planner_candidates(planner, coll, 0, traits.folding, bytes, candidates, &fallback);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < ncandidates && plans[i].us > 0; k++) {
@@ -204,7 +210,7 @@ static int job_check(struct tune_judged *const *jobs, const char *const *paths, 
     const struct tune_judged *job = jobs[i];
     const char *path = paths[i], *provider = job->planner.provider, *other = jobs[of]->planner.provider;
 
-    if (!tune_is_modelled(job->traits))
+    if (!is_modelled(job->traits))
         fprintf(stderr, "coll_tune: %s was measured with %s: the model is that of others\n", path,
                 job->traits.shared_alloc ? "memory of hx_alloc" : "16-bit floats");
     else if (provider[0] && strcmp(provider, other))
