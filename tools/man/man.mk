@@ -7,11 +7,11 @@ man_topics = man/hierax-launch.7 man/hierax-operations.7 man/hierax-security.7 m
 man_MANS = $(man_tools) $(man_api) $(man_topics) man/hierax.7
 man_awk = $(AWK) -v version=$(PACKAGE_VERSION) -f $(srcdir)/tools/man/manpages.awk
 
-# A tool that cannot run here (built for another machine, or without python3) gets a page that says where its options are told.
+# A tool that cannot run here (built for another machine, or without python3) gets a page that names the command for its options.
 $(man_tools): $(bin_PROGRAMS) $(dist_bin_SCRIPTS) tools/coll_report tools/coll_trace $(srcdir)/tools/man/manpages.awk
 	$(AM_V_GEN)$(MKDIR_P) man && name=`basename $@ .1` && tool=tools/$$name && { test -f $$tool || tool=$(srcdir)/$$tool; } && \
 	{ env -i PATH="$$PATH" ASAN_OPTIONS=detect_leaks=0 $$tool --help 2>/dev/null || \
-	    printf 'Usage: %s [OPTION...]\nA tool of Hierax.\n\n%s --help tells its options.\n' $$name $$name; } >$@.help && \
+	    printf 'Usage: %s [OPTION...]\nA tool of Hierax.\n\n%s --help lists its options.\n' $$name $$name; } >$@.help && \
 	$(man_awk) -v kind=tool -v name=$$name $@.help >$@.tmp && rm -f $@.help && mv -f $@.tmp $@
 man/api.stamp: $(srcdir)/runtime/hierax.h $(srcdir)/tests/tools/man_examples.c $(srcdir)/tools/man/manpages.awk
 	$(AM_V_GEN)$(MKDIR_P) man && rm -f man/*.3 && $(man_awk) -v kind=api -v dir=man $(srcdir)/runtime/hierax.h \

@@ -84,7 +84,8 @@ function comment_text(c,    parts, i, k, out) {
     gsub(/\/\*|\*\//, "", c)
     k = split(c, parts, "\n")
     for (i = 1; i <= k; i++) {
-        sub(/^ *\* ?/, "", parts[i])
+        if (i > 1)
+            sub(/^ *\* ?/, "", parts[i])
         parts[i] = trim(parts[i])
         if (parts[i] ~ /^----/) {
             gsub(/-----*/, "", parts[i])
@@ -130,7 +131,7 @@ function members(    i, k, parts, at, line, out, notes, in_note, note, name) { #
         }
     }
     sub(/\n$/, "", out)
-    return code(out) notes
+    return (k > 1 || notes == "" ? code(out) : "") notes
 }
 function name_of(line) { return match(line, /hx_[a-z0-9_]*\(/) ? substr(line, RSTART, RLENGTH - 1) : "" }
 function function_end(    fn, page, at, errors, about) {
@@ -208,7 +209,7 @@ function example_line(line,    k, i, names) {
         for (i = 2; i <= nshown; i++)
             example_of[shown[i]] = example_of[shown[i]] line "\n"
 }
-function api_pages(    page, about, i, out, like) {
+function api_pages(    page, about, i, out, like, others) {
     about["hierax_start"] = "how to use Hierax: conventions, start-up"
     about["hierax_requests"] = "calls that do not block, and persistent calls"
     about["hierax_types"] = "status, element types, operations, and the program's own"
@@ -217,7 +218,9 @@ function api_pages(    page, about, i, out, like) {
         out = dir "/" page ".3"
         printf "%s.SH SYNOPSIS\n#include <hierax.h>\n.PP\nLink with what \\fBpkg\\-config \\-\\-libs hierax\\fR prints.\n.SH DESCRIPTION\n%s", \
             head(page, 3, about[page]), page == "hierax_start" ? comment_text(introduction) : "" > out
-        printf "%s.SH SEE ALSO%s\n", pages[page], like > out
+        others = like
+        sub("\n\\.BR " page " \\(3\\),", "", others)
+        printf "%s.SH SEE ALSO%s\n", pages[page], others > out
         close(out)
     }
     for (i = 1; i <= functions; i++) {
@@ -247,15 +250,22 @@ function settings_line(line,    f) {
         split(line, f, / \| |^\| | \|$/)
         gsub(/`/, "", f[2])
         settings = settings ".TP\n\\fB" escape(f[2]) "\\fR\n" text(f[6]) ".\n" text(f[3]) ": " text(f[5]) "; default: " text(f[4]) ".\n"
-    } else if (match(line, /^HX_COUNTER\([a-z_]*, "/)) {
-        counters = counters ".TP\n\\fB" substr(line, 12, RLENGTH - 14) "\\fR\n" text(substr(line, RLENGTH + 1, length(line) - RLENGTH - 2)) ".\n"
+    } else if (line ~ /^HX_COUNTER/ || counter != "") { # a row may have several strings, which the compiler joins
+        counter = counter line
+        if (line ~ /"\)$/) {
+            gsub(/" *"/, "", counter)
+            split(counter, f, /HX_COUNTER\(|, "|"\)$/)
+            counters = counters ".TP\n\\fB" f[2] "\\fR\n" text(f[3]) ".\n"
+            counter = ""
+        }
     }
 }
 function settings_page() {
     printf "%s", head("hierax", 7, "settings and counters of Hierax, hierarchical collective operations")
-    print ".SH DESCRIPTION\nSettings come from the environment, or from hx_config_t.settings, which wins (see"
-    print ".BR hierax_start (3)).\nAn unknown name warns and names the nearest one; a bad value is an error that names the choices."
-    print ".BR coll_info (1)\nprints them with their sources.\n.SH SETTINGS"
+    print ".SH DESCRIPTION\nSettings come from the environment, or from hx_config_t.settings, which take precedence (see"
+    print ".BR hierax_start (3)).\nIf a name is unknown, Hierax warns and names the nearest one."
+    print "If a value is bad, hx_init fails, and the error names the choices."
+    print ".BR coll_info (1)\nprints all settings with their sources.\n.SH SETTINGS"
     printf "%s.SH COUNTERS\nWith HX_STATS=1 a job prints them at its end;\n.BR coll_info (1)\nprints those of its own job.\n%s", settings, counters
     print ".SH SEE ALSO\n.BR coll_run (1),\n.BR coll_bench (1),\n.BR coll_tune (1),\n.BR coll_plan (1),\n.BR coll_info (1),"
     print ".BR hierax\\-launch (7),\n.BR hierax\\-operations (7),\n.BR hierax\\-security (7),\n.BR hierax\\-tuning (7)," \
@@ -292,7 +302,7 @@ function topic_line(line,    i, k, cell, row) {
         for (i = 3; i < k && columns && line !~ /^\|--/; i++)
             row = row (i > 3 ? "; " : "") column[i] ": " cell[i]
         if (row != "")
-            print ".TP\n\\fB" inline(cell[2]) "\\fR " column[2] "\n" inline(row)
+            print ".TP\n" column[2] ": \\fB" inline(cell[2]) "\\fR\n" inline(row)
         columns++
     } else if (line != "" && line !~ /^<!--/)
         print (after_blank ? ".PP\n" : "") inline(line)
