@@ -87,7 +87,7 @@ const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_R
     case HX_TYPE_STRING:
         return "any text";
     case HX_TYPE_NODES:
-        return "a number of nodes, at most one for each rank, or the ranks of each node, as in 3,1,2 or 2x4; or 2x4/2: in 2 domains each";
+        return "a number of nodes (at most the number of ranks), the ranks of each node (3,1,2 or 2x4), or also domains (2x4/2)";
     case HX_TYPE_BOOL:
         return "0, 1 (or no, yes, off, on, false, true)";
     case HX_TYPE_INT:
