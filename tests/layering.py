@@ -3,8 +3,8 @@
 """Who may include whom, and what library code never does.
 
 Reads the tables below. A folder may include itself, `runtime` (the public header) and the folders of its row; these stand above it, so that
-no circle can be. Includes are written from the top. Inside a folder of the library x.c and x.h include no file that includes them again, but what the folder's README.md names as one
-piece. Only base/env.c reads the environment; nothing in the library ends the process. Checks itself on a tree of offenders first.
+no circle can be. Includes are written from the top. Inside a folder of the library x.c and x.h include no file that includes them again, unless the folder's
+README.md says that they include each other. Only base/env.c reads the environment; nothing in the library ends the process. Checks itself on a tree of offenders first.
 Usage: layering.py [ROOT]"""
 import os
 import re
@@ -89,12 +89,12 @@ def of_circles(root, path, names):
     readme, named = os.path.join(root, path, "README.md"), set()
     if os.path.exists(readme):
         with open(readme, encoding="utf-8") as opened:
-            named = {frozenset(re.findall(r"`(\w+)`", line)) for line in re.findall(r"One piece: ([^.]*)", opened.read())}
+            named = {frozenset(re.findall(r"`(\w+)`", line)) for line in re.findall(r"include each other: ([^.]*)", opened.read())}
     found = circles(root, path, names)
     for circle in sorted(map(sorted, found - named)):
-        yield f"{path}: {', '.join(circle)} include each other, and README.md does not name them as one piece"
+        yield f"{path}: {', '.join(circle)} include each other, and README.md does not say so"
     for circle in sorted(map(sorted, named - found)):
-        yield f"{path}: README.md names {', '.join(circle)} as one piece, but they are no circle of includes"
+        yield f"{path}: README.md says that {', '.join(circle)} include each other, but they do not"
 
 
 def complaints(root, arrows):
@@ -157,12 +157,12 @@ def check_itself(arrows):
         "topo/one.c": '#include "topo/two.h"\n',
         "topo/one.h": "",
         "topo/two.h": '#include "topo/one.h"\n',
-        "topo/README.md": "One piece: `one`, `two`.",
+        "topo/README.md": "These files include each other: `one`, `two`.",
         "inter/fabric/three.h": '#include "inter/fabric/four.h"\n',
         "inter/fabric/four.h": '#include "inter/fabric/five.h"\n',
         "inter/fabric/five.c": '#include "inter/fabric/three.h"\n',
         "inter/fabric/five.h": "",
-        "runtime/plan/README.md": "One piece: `plan`, `bad_b`.",
+        "runtime/plan/README.md": "These files include each other: `plan`, `bad_b`.",
     }
     with tempfile.TemporaryDirectory() as root:
         for file, code in tree.items():
