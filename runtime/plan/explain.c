@@ -118,12 +118,12 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
             return snprintf(text, capacity, "%s flag %u of %u", op, step->tag, step->handle);
         return snprintf(text, capacity, "%s flag %u%s", op, step->tag, step->own ? ", for one window later" : "");
     case HX_OP_ELECT:
-        return snprintf(text, capacity, "%s by flag %u; the others leave out %u steps", op, step->tag, step->handle);
+        return snprintf(text, capacity, "%s by flag %u; the others skip %u steps", op, step->tag, step->handle);
     case HX_OP_AWAIT:
         return snprintf(text, capacity, "%s flag %u of %s%s", op, step->tag, run_of(step->peer, step->n, members),
                         step->own ? ", one window before" : "");
     case HX_OP_LEARN:
-        return snprintf(text, capacity, "%s how long blocks are", op);
+        return snprintf(text, capacity, "%s the lengths of blocks", op);
     case HX_OPCODE_COUNT:
         break;
     }
