@@ -27,7 +27,7 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
     hx_status_t status = hx_table_read(path, &table);
 
     if (status != HX_SUCCESS && !strict && status != HX_ERR_NOMEM) {
-        hx_warn("HX_TABLE: %s: going on without", hx_last_detail());
+        hx_warn("HX_TABLE: %s: Hierax ignores this table", hx_last_detail());
         return HX_SUCCESS;
     }
     if (status != HX_SUCCESS)
@@ -48,14 +48,14 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
             if (strict)
                 status = refuse(path, table->entries[i].line, why);
             else if (unknown++ == 0)
-                hx_warn("HX_TABLE: %s:%d: %s: going on without that entry", path, table->entries[i].line, why);
+                hx_warn("HX_TABLE: %s:%d: %s: Hierax ignores this entry", path, table->entries[i].line, why);
         } else if (table->entries[i].nnodes == 1 || (provider && !strcmp(table->entries[i].provider, provider)))
             status = hx_table_add(all, &table->entries[i]);
         else
             passed++;
     }
     if (unknown > 1)
-        hx_warn("HX_TABLE: %s: without %d more entries, whose plans are as unknown", path, unknown - 1);
+        hx_warn("HX_TABLE: %s: Hierax ignores %d more entries with unknown plans", path, unknown - 1);
     hx_info("HX_TABLE: %s: %d entries, %d more for other providers than %s; %d cost models", path, table->n - passed - unknown,
             passed, provider ? provider : "none", table->nmodels);
     hx_table_free(table);

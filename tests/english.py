@@ -3,7 +3,8 @@
 """Plain English for users: no sentence has more than 25 words or a phrase of the table below.
 
 Reads the comments of hierax.h, the texts of settings and counters, every text that goes to a function like printf (errors,
-warnings, the doctor), the README files, and --help of every tool that is built. Checks itself on planted offenders first.
+warnings, the doctor), the README files, and --help of every tool that is built and of its commands. Checks itself on planted
+offenders first.
 Usage: english.py [ROOT]"""
 import glob
 import os
@@ -32,6 +33,25 @@ REFUSED = [(re.compile(pattern, re.I), instead) for pattern, instead in (
     (r"\bwho waits? for who\b|\bwaits for one that\b", "name both"),
     (r"\bwill do for\b|\bdo(es)? without\b", "is accepted as; needs no"),
     (r"\b(has|have|had) come\b", "arrived"),
+    (r"\bat hand\b", "say what was tested or measured"),
+    (r"\bthe (latter|former)\b", "repeat the noun"),
+    (r"\b(names|forces|takes|shows) (one|others)( by name)?\W*$", "repeat the noun"),
+    (r"\bothers'", "the calls (or whatever they are) of the other ranks"),
+    (r"\b(says?|said|asks?) (of|for) (itself|themselves)\b", "say what it returns or prints"),
+    (r"\bmakes? of (it|them|this)\b", "uses"),
+    (r"\bby (its|their|your) own means\b|\bof your own\b", "say which program or rank does it"),
+    (r"\bcalls? moves?\b|\bmoves? (non-blocking |started )?calls?\b", "calls make progress"),
+    (r"\b(number of|between) looks\b|\bcore away\b|\bgiven away\b", "polls; yields its core"),
+    (r"\bnow and then\b", "from time to time"),
+    (r"\banew\b", "again"),
+    (r"\bgo(es|ing)? on without\b", "ignores the table, the entry"),
+    (r"\bpass(es)? for\b", "pretends to be"),
+    (r"\bwins? over\b", "takes precedence over"),
+    (r"\blosers?\b", "name the plans, and say why they are slower"),
+    (r"\b(it|they) came\b", "name the delay, the arrival"),
+    (r"\bwhat stands\b|\bstands there\b", "what is there, by its name"),
+    (r"\bso (must|has|have|is|are) (be|its|their|the)\b", "subject, verb, object"),
+    (r"(\bexception: |; )where\b", "if, when, or a sentence of its own"),
 )]
 
 
@@ -154,9 +174,20 @@ def tools_of(root, build):
             yield name
 
 
-def help_of(tool):
+def help_of(*command):
     environment = {"PATH": os.environ["PATH"], "ASAN_OPTIONS": "detect_leaks=0", "COLUMNS": "80"}
-    return subprocess.run([tool, "--help"], env=environment, capture_output=True, timeout=60, check=False).stdout.decode()
+    return subprocess.run([*command, "--help"], env=environment, capture_output=True, timeout=60, check=False).stdout.decode()
+
+
+def helps_of(tool):
+    """--help of a tool, and of each of its commands that has a help of its own."""
+    whole = help_of(tool)
+    yield os.path.basename(tool), whole
+    commands = re.findall(r"^  (\w+)  +\S", whole.partition("\n      --")[0], re.M)
+    for command in commands if " COMMAND" in whole.partition("\n\n")[0] else []:
+        text = help_of(tool, command)
+        if text != whole:
+            yield f"{os.path.basename(tool)} {command}", text
 
 
 def format_functions(codes):
@@ -199,10 +230,11 @@ def complaints(root, build):
     for file, line, text in texts(root):
         for fault in faults(text):
             yield f"{file}:{line}: {fault}"
-    for tool in tools_of(root, build) if build else []:
-        for line, text in texts_of_help(help_of(tool)):
-            for fault in faults(text):
-                yield f"{os.path.basename(tool)} --help:{line}: {fault}"
+    for tool in tools_of(root, build):
+        for name, shown in helps_of(tool):
+            for line, text in texts_of_help(shown):
+                for fault in faults(text):
+                    yield f"{name} --help:{line}: {fault}"
 
 
 def check_itself():
@@ -210,19 +242,21 @@ def check_itself():
     long = "word " * 26
     tree = {
         "README.md": f"Good prose with `{long}`.\n\n    {long}\n\n```\n{long}\n```\n\nBAD {long}.\n\n"
-        "| cell | BAD: where pages are had |\n| error, warn, info | good |\n- an item\n- BAD nobody waits for it\n",
+        "| cell | BAD: pages are had |\n| error, warn, info | good |\n- an item\n- BAD nobody waits for it\n",
         "runtime/hierax.h": f"/* Good. There is no limit.\n *  - BAD {long}\n */\nint x; /* " + "short. Short. " * 20 + "*/",
         "runtime/base/log.h": 'void say(int a, const char *format, ...) __attribute__((format(printf, 2, 3)));\n',
         "runtime/base/env.def": f'HX_ENV_INT("HX_A", a, "BAD is the {long}")\nHX_ENV_INT("HX_B", "{long}", "good")\n',
         "topo/a.c": f'/* {long} */ int f(void) {{ f("{long}"); say(1, "BAD: rank %d is " /* {long} */ "no rank", g(")")); '
         f'say(2, "good"); return hx_warn("{"a b c %s " * 6}" PRIu64 "BAD {"d " * 9}"); }}\n',
+        "build/tools/coll_x": "#!/bin/sh\n[ \"$1\" = two ] && echo 'BAD: it is told.' || printf 'Usage: x COMMAND\nGood.\n\n  one  good\n  two  good\n'\n",
     }
     with tempfile.TemporaryDirectory() as root:
         for file, code in tree.items():
             os.makedirs(os.path.join(root, os.path.dirname(file)), exist_ok=True)
             with open(os.path.join(root, file), "w", encoding="utf-8") as out:
                 out.write(code)
-        found = list(complaints(root, None))
+            os.chmod(os.path.join(root, file), 0o755)
+        found = list(complaints(root, os.path.join(root, "build")))
     wanted = sum(code.count("BAD") for code in tree.values())
     help_text = (f"Usage: a\nGood.\n\n  term  BAD {long}\n  {long}\n      --option=X   BAD it is told\n                   more\n\n"
                  f"BAD\n{long}\n")

@@ -96,7 +96,7 @@ static int block_register(struct hx_region *region, size_t block, size_t chunk_b
         return 0;
     }
     region->refused = 1;
-    hx_info("%s does not register memory of Hierax (%s): what stands there is copied through bounce buffers",
+    hx_info("%s cannot register memory of Hierax (%s): its data is copied through bounce buffers",
             rail->info->fabric_attr->prov_name, fi_strerror(-rc));
     return -1;
 }

@@ -34,8 +34,8 @@ static hx_status_t types_check(const char *name, struct hx_call_key key)
                        hx_op_name(HX_SUM), HX_SUM, hx_op_name((hx_op_t)(HX_OP_COUNT - 1)), HX_OP_COUNT - 1);
     if (hx_dtype_name(key.dtype))
         return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for %s", name, hx_op_name(key.op), hx_dtype_name(key.dtype));
-    return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for datatype %d of %zu bytes, which is the program's own: so must be its "
-                   "operations (hx_op_create)", name, hx_op_name(key.op), (int)key.dtype, hx_dtype_bytes(key.dtype));
+    return hx_fail(HX_ERR_ARG, "%s: operation %s is not defined for datatype %d of hx_dtype_contiguous (%zu bytes); create an operation "
+                   "with hx_op_create", name, hx_op_name(key.op), (int)key.dtype, hx_dtype_bytes(key.dtype));
 }
 
 hx_status_t hx_call_check_kind(const struct hx_call *call)

@@ -362,8 +362,8 @@ static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
     tcp->server = HX_STORE_LAUNCHER;
     if (hx_secret_is_hidden(secret))
         return hx_fail(HX_ERR_ENV, "HX_SECRET is overwritten: this process has the environment of a rank that has read it. The "
-                                   "child of a rank cannot join the job. For a job of its own, set HX_ROOT, HX_RANK, HX_SIZE "
-                                   "and HX_SECRET anew");
+                                   "child of a rank cannot join the job. For a job of its own, set new HX_ROOT, HX_RANK, "
+                                   "HX_SIZE and HX_SECRET");
     status = hx_root_resolve(env->root, &tcp->root);
     if (!status && env->rank == 0)
         status = hx_store_thread_start(&tcp->root, (int)env->size, secret, &tcp->thread);

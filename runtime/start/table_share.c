@@ -19,7 +19,7 @@ static void read_here(struct hx_world *world, struct head *head)
                     hx_registry.planner->tuning_read(world->process.env, profile.provider, &world->tuning, &world->tuning_bytes));
     head->bytes = world->tuning_bytes;
     if (head->failure.status != HX_SUCCESS && !world->process.env->table_strict)
-        hx_warn("HX_TABLE: %s: going on without", head->failure.text);
+        hx_warn("HX_TABLE: %s: Hierax ignores this table", head->failure.text);
 }
 
 hx_status_t hx_tuning_share(struct hx_world *world)

@@ -378,8 +378,8 @@ says "this is a job of one rank, which has nothing to choose" 2 -o alone.json
 sed '/"half"/s/"plan": "[^"]*"/"plan": "flat(rnig)"/; /"integer"/s/"plan": "[^"]*"/"plan": "flat(rnig)"/' kinds.json >unknown.json
 line=$(grep -n -m 1 rnig unknown.json | sed 's/:.*//')
 HX_TABLE=unknown.json "$run" -n 2 -- "$bench" barrier --repetitions 3 >out 2>err || fail "a job with an unknown plan: $(cat err)"
-has err "unknown.json:$line: this Hierax knows no plan \"flat(rnig)\": going on without that entry" "an unknown plan"
-has err "unknown.json: without 1 more entries" "an unknown plan"
+has err "unknown.json:$line: this Hierax knows no plan \"flat(rnig)\": Hierax ignores this entry" "an unknown plan"
+has err "unknown.json: Hierax ignores 1 more entries" "an unknown plan"
 HX_TABLE=unknown.json HX_TABLE_STRICT=1 "$run" -n 2 -- "$bench" barrier --repetitions 3 >out 2>err && fail "a strict job with an unknown plan"
 has err "unknown.json:$line: this Hierax knows no plan" "a strict job with an unknown plan"
 sed '/"half"/s/"plan": "[^"]*"/"plan": "flat(single_copy)"/' kinds.json >fetching.json

@@ -148,7 +148,7 @@ says 'on 2,2: flat(ring)' 0 draw allreduce --shape 2,2 --provider tcp --set HX_T
 says 'the table says flat(ring), which this job cannot use' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" \
     --set HX_ALLREDUCE=mesh
 says 'chosen: flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" --algorithm 'flat(mesh)'
-says 'going on without' 0 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json"
+says 'ignores this table' 0 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json"
 says 'none.json' 2 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json" --set HX_TABLE_STRICT=1
 says 'big looks at no table' 2 big --shape 2,2 --set HX_TABLE="$tmp/table.json"
 # Its cost model, of that provider only; once for all points.
@@ -158,7 +158,7 @@ says 'cost model by the table: of the node fitted to 0 points, of tcp to 5' 0 co
 "$tool" cost bcast --shape 2x1 8 --provider tcp --algorithm chain | grep -Eq '^\* flat\(chain\) +77[7-9]' || fault "cost does not go by the table's model"
 "$tool" cost bcast --shape 2x1 8 --algorithm chain | grep -Eq '^\* flat\(chain\) +1[0-9]\.' || fault "cost goes by another provider's model"
 export HX_TABLE=$tmp/none.json
-[ "$("$tool" compare allreduce ring rdh --shape 2x1 2>&1 >/dev/null | grep -c 'none.json.*going on without')" = 1 ] || fault "compare tells of a missing table not once"
+[ "$("$tool" compare allreduce ring rdh --shape 2x1 2>&1 >/dev/null | grep -c 'none.json.*ignores this table')" = 1 ] || fault "compare tells of a missing table not once"
 unset HX_TABLE
 for command in explain cost verify big; do
     says "Usage: coll_plan [OPTION...] $command" 0 $command --help

@@ -125,7 +125,7 @@ static void table_use(struct plan_job *job)
     if (!is_read && hx_tuning_read(&job->env, job->options->provider, &tuning, &bytes) != HX_SUCCESS) {
         if (job->env.table_strict)
             plan_refuse("HX_TABLE: %s", hx_last_detail());
-        fprintf(stderr, "coll_plan: HX_TABLE: %s: going on without\n", hx_last_detail());
+        fprintf(stderr, "coll_plan: HX_TABLE: %s: Hierax ignores this table\n", hx_last_detail());
     }
     is_read = 1;
     if (job->shape->nnodes > 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_plan cost: what the model predicts for every candidate, of what it is made, and why losers lose.
+ * coll_plan cost: what the model predicts for every candidate, what its parts are, and why it is slower.
  *
  * The model is asked, not taken apart: a term is what the time falls by when its parameters cost nothing, one kind
  * after the other. So the terms add up to the time whatever the model's formulas are; what is left when all is free is

@@ -28,7 +28,7 @@ const struct plan_command plan_commands[] = {
      "  counts         of this rank and all slices: rounds, steps, messages,\n"
      "                 sent_bytes, inter_messages, inter_sent_bytes,\n"
      "                 slot_bytes_written, slot_bytes_read, fetched_bytes"},
-    {"cost", plan_cost, "COLLECTIVE --shape SHAPE [SIZE...]", "predicted times of all plans, their parts, and why losers lose",
+    {"cost", plan_cost, "COLLECTIVE --shape SHAPE [SIZE...]", "predicted times of all plans, their parts, and why others are slower",
      "  coll_plan cost allreduce --shape 4x96 64K 16M\n"
      "  coll_plan cost bcast --shape 32x1 --table 8 1K 128K 16M\n"
      "  coll_plan cost allreduce --shape 8x1 --model net_alpha_us=3 --model net_gb_s=50\n\n"

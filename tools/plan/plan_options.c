@@ -156,7 +156,7 @@ static const struct option_row option_rows[] = {
     {"size", 0, "BYTES", "bytes of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M); suffixes K M "
      "G. --size itself may be left out", 2, CHOOSES, IS_TAKEN(size_take)},
     {"dtype", 0, "TYPE", "element type (default float32)", 2, CHOOSES, IS_CHOICE(dtype, bench_dtype_names)},
-    {"set", 0, "HX_NAME=VALUE", "a setting of the job; it wins over the environment. May be repeated",
+    {"set", 0, "HX_NAME=VALUE", "a setting of the job; it takes precedence over the environment. May be repeated",
      2, CHOOSES, IS_TAKEN(setting_take)},
     {"llc", 0, "BYTES", "last-level cache of a node (default 32M)", 2, CHOOSES, IS_COUNT(llc_bytes, 1, SIZE_MAX_BYTES)},
     {"cpus", 0, "N", "usable cores of a node (default: one per rank)", 2, CHOOSES, IS_POSITIVE(cpus, 65536)},
