@@ -266,21 +266,20 @@ HX_PUBLIC hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_d
 HX_PUBLIC hx_status_t hx_allgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
                                     hx_dtype_t dtype, hx_comm_t *comm);
 
-/* Copy the root's vector to all ranks: buf on every rank = buf of root. buf: count elements. The root may return before others
- * enter the call. Blocking.
+/* Copy the root's buf to all ranks. buf: count elements. The root may return before others have entered the call. Blocking.
  * Errors: those of hx_allreduce. HX_ERR_ARG also for a root out of range. */
 HX_PUBLIC hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
 /* Reduce vectors to the root: out on root = in of all ranks combined with op, element by element. in: count elements; on the root
- * it may be HX_IN_PLACE. out: count elements on the root, ignored elsewhere. Other ranks may return before the root has entered the
- * call. Blocking.
+ * it may be HX_IN_PLACE. out: count elements, on the root only. Other ranks may return before the root has entered the call.
+ * Blocking.
  * Errors: those of hx_bcast. */
 HX_PUBLIC hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                                 hx_comm_t *comm);
 
 /* Gather blocks on the root: out on root = the in of rank 0, then that of rank 1, and so on. in: count elements; on the root it may
- * be HX_IN_PLACE. out: size*count elements on the root, ignored elsewhere. Other ranks may return before the root has entered the
- * call. Blocking.
+ * be HX_IN_PLACE. out: size*count elements, on the root only. Other ranks may return before the root has entered the call.
+ * Blocking.
  * Errors: those of hx_bcast. */
 HX_PUBLIC hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
@@ -300,18 +299,17 @@ HX_PUBLIC hx_status_t hx_gatherv(const void *in, size_t count, void *out, const 
                                  int root, hx_comm_t *comm);
 
 /* Send each rank a block of any length from the root. As hx_scatter, but rank r receives counts[r] elements, from in + displs[r]
- * elements on. counts, displs: size entries, read on the root only. NULL displs means one block after the other. count: the number
- * of elements that this rank expects; ignored with HX_IN_PLACE. A rank with count 0 needs no out. A rank can wait until the root
- * enters the call. Blocking.
+ * elements on. counts, displs: size entries, read on the root only. NULL displs: one block after the other. count: the number of
+ * elements that this rank expects; ignored with HX_IN_PLACE. A rank with count 0 needs no out. A rank can wait for the root.
+ * Blocking.
  * Errors: those of hx_bcast. HX_ERR_ARG also on a rank whose count is not the root's counts[r]. After this, out is unchanged and
  * the communicator stays usable. */
 HX_PUBLIC hx_status_t hx_scatterv(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype,
                                   int root, hx_comm_t *comm);
 
 /* Send a block from every rank to every rank: block r of out = the block for this rank in rank r's in. in, out: size blocks of
- * count elements each. Block r is elements r*count to (r+1)*count-1; it goes to rank r, or comes from rank r. If in is HX_IN_PLACE,
- * block r of out is sent to rank r and then holds the block from rank r. If in and out overlap in any other way, the results are
- * undefined. Blocking.
+ * count elements each. Block r, elements r*count to (r+1)*count-1, goes to rank r or comes from it. If in is HX_IN_PLACE, block r
+ * of out is sent to rank r and then holds the block from rank r. Any other overlap of in and out gives undefined results. Blocking.
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
 
@@ -329,8 +327,8 @@ HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const 
                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
 
 /* Reduce over the ranks up to this one. out on rank r = in of the ranks 0 to r combined with op in this order, element by element.
- * HX_AVG divides by r + 1. in, out: count elements each; in may be HX_IN_PLACE. A rank may return before higher ranks enter the
- * call. Blocking.
+ * HX_AVG divides by r + 1. in, out: count elements; in may be HX_IN_PLACE. A rank may return before higher ranks enter the call.
+ * Blocking.
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
 
@@ -379,8 +377,8 @@ HX_PUBLIC hx_status_t hx_dtype_free(hx_dtype_t dtype);
  * Pages are allocated on first touch. All ranks of comm call it, each with its own bytes. Buffers of any call may be in this
  * memory. From this call on, Hierax plans the calls on comm for such buffers, and calls on comm with other buffers may be slower.
  * Use another communicator for them (hx_comm_dup). hx_finalize frees the memory that the program has not freed. Blocking.
- * Errors: those of hx_allreduce. If a rank has no descriptor left or would exceed its ulimit -f, all ranks get HX_ERR_NOMEM and
- * nothing changes. */
+ * Errors: those of hx_allreduce. If a rank has no descriptor left or reaches its ulimit -f, all get HX_ERR_NOMEM and nothing
+ * changes. */
 HX_PUBLIC hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory);
 
 /* Free memory of hx_alloc. No incomplete call may have a buffer in it. comm may be any communicator. If memory is NULL, nothing
@@ -481,9 +479,9 @@ HX_PUBLIC hx_status_t hx_exscan_init(const void *in, void *out, size_t count, hx
 HX_PUBLIC hx_status_t hx_start(hx_request_t *request);
 
 /* Test whether a call is complete, and make progress on all started calls of this process. *done = 1 if this call is complete or
- * has not been started, else 0. If the call is complete, hx_test also releases a request of hx_i<name>. Does not block. If a
- * program waits for other ranks outside Hierax, it must call hx_test from time to time, with any request. The reason: calls that
- * have returned on this rank may still have data to send.
+ * has not been started, else 0. If the call is complete, hx_test also releases a request of hx_i<name>. Does not block. A program
+ * that waits for other ranks outside Hierax must call hx_test from time to time, with any request. Calls that have returned may
+ * still have data to send.
  * Errors: the status of the call, returned once. HX_ERR_ARG if request is NULL. */
 HX_PUBLIC hx_status_t hx_test(hx_request_t *request, int *done);
 

@@ -245,19 +245,17 @@ function about_of(s) {
 }
 
 # ---- settings: rows "| `HX_LOG` | choice | warn | error, ... | meaning |", then HX_COUNTER(member, "meaning")
-function settings_line(line,    f) {
+function settings_line(line,    f, more) {
     if (line ~ /^\| `HX_/) {
         split(line, f, / \| |^\| | \|$/)
         gsub(/`/, "", f[2])
         settings = settings ".TP\n\\fB" escape(f[2]) "\\fR\n" text(f[6]) ".\n" text(f[3]) ": " text(f[5]) "; default: " text(f[4]) ".\n"
-    } else if (line ~ /^HX_COUNTER/ || counter != "") { # a row may have several strings, which the compiler joins
-        counter = counter line
-        if (line ~ /"\)$/) {
-            gsub(/" *"/, "", counter)
-            split(counter, f, /HX_COUNTER\(|, "|"\)$/)
-            counters = counters ".TP\n\\fB" f[2] "\\fR\n" text(f[3]) ".\n"
-            counter = ""
-        }
+    } else if (line ~ /^HX_COUNTER/) { # a row may have several strings, which the compiler joins
+        while (line !~ /"\)$/ && (getline more) > 0)
+            line = line more
+        gsub(/" *"/, "", line)
+        split(line, f, /HX_COUNTER\(|, "|"\)$/)
+        counters = counters ".TP\n\\fB" f[2] "\\fR\n" text(f[3]) ".\n"
     }
 }
 function settings_page() {
