@@ -1,12 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datatypes and reduction kernels. */
+/* Datatypes and reduction kernels. What dtype.def says of a datatype or operation is here, so that the compiler knows it. */
 #pragma once
 
 #include "runtime/hierax.h"
 #include <stdint.h>
 
-#define HX_DTYPE_COUNT (HX_INT64_INDEX + 1)
-#define HX_OP_COUNT (HX_MAXLOC + 1)
+enum hx_class {
+    HX_CLASS_INTEGER = 1,
+    HX_CLASS_BITS = 2, /* bytes that are no number */
+    HX_CLASS_HALF = 4, /* 16 bits */
+    HX_CLASS_REAL = 8,
+    HX_CLASS_COMPLEX = 16,
+    HX_CLASS_PAIR = 32,
+    HX_CLASS_FLOATING = HX_CLASS_HALF | HX_CLASS_REAL
+};
+
+static const struct hx_dtype_row {
+    const char *name;
+    unsigned char bytes, class, digits;
+} hx_dtype_rows[] = {
+#define HX_DTYPE(ID, name, type, class, part, digits, mpi) {#name, sizeof(type), HX_CLASS_##class, digits},
+#include "runtime/base/dtype.def"
+};
+
+static const struct hx_op_row {
+    const char *name;
+    unsigned char classes;
+} hx_op_rows[] = {
+#define HX_OP(ID, name, classes, input, identity, fold, mpi) {#name, classes},
+#include "runtime/base/dtype.def"
+};
+
+#define HX_DTYPE_COUNT ((int)(sizeof(hx_dtype_rows) / sizeof(*hx_dtype_rows)))
+#define HX_OP_COUNT ((int)(sizeof(hx_op_rows) / sizeof(*hx_op_rows)))
 
 /* dst[i] = src[0][i] op src[1][i] op ... op src[nsrc-1][i], folded in that order, for count elements, in one pass:
  * 16-bit floats fold in a 32-bit accumulator and round once, to nearest even. dst may be equal to any of the src (exact

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * 16-bit floats to float32 and back, for vectors of WIDE bytes and of 16 bytes of float32; rounds to nearest even,
- * overflows to infinity, keeps denormals. Part of reduce_kernels.h. Narrowing expects every NaN to be NAN32's, and
+ * overflows to infinity, keeps denormals. Part of reduce_kernels.h. Narrowing expects every NaN to be QUIET_NAN's, and
  * gives float16 0x7e00 and bfloat16 0x7fc0. The instructions (F16C, NEON) and the arithmetic below give the same bits.
  */
 #pragma once

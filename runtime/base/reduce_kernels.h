@@ -36,16 +36,15 @@
 #define INT_MIN_OF(a, b) SELECT((a) < (b), a, b)
 #define INT_MAX_OF(a, b) SELECT((a) > (b), a, b)
 
-#define NAN32(v) QUIET_NAN(v, 0x7fc00000)
-#define NAN64(v) QUIET_NAN(v, 0x7ff8000000000000)
-#define QUIET_NAN(v, quiet_nan) ((__typeof__(v))(((BITS(v))(v) & ~((v) != (v))) | (((v) != (v)) & (quiet_nan))))
+#define QUIET_NAN_BITS(v) __builtin_choose_expr(sizeof((v)[0]) == 4, 0x7fc00000, 0x7ff8000000000000)
+#define QUIET_NAN(v) ((__typeof__(v))(((BITS(v))(v) & ~((v) != (v))) | (((v) != (v)) & QUIET_NAN_BITS(v))))
 
 /* The smaller one; of equal ones, and if there is a NaN, the bits of both or-ed: -0 wins over +0, and a NaN stays a
  * NaN. The maximum is the negated minimum of the negated elements, so there +0 wins. */
 #define FLOAT_MIN_OF(a, b) ((__typeof__(a))(((BITS(a))(a) & ~((a) > (b))) | ((BITS(a))(b) & ~((a) < (b)))))
 #define NEGATE(v) (-(v))
-#define NEGATE_NAN32(v) NAN32(-(v))
-#define NEGATE_NAN64(v) NAN64(-(v))
+#define NEGATE_NAN(v) QUIET_NAN(-(v))
+#define DIVIDE(v) ((v) / (__typeof__((v)[0]))divisor)
 
 /* (ar br - ai bi, ar bi + ai br) on interleaved pairs: the plain formula. */
 #define COMPLEX_MULTIPLY(a, b, lanes, sign_bit)                                                         \
@@ -71,15 +70,13 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
 
 /* 16-bit floats: in memory uint16_t, folded as float32. */
 #define FLOAT16_WIDEN_NEGATE(v) (-FLOAT16_WIDEN(v))
-#define FLOAT16_NARROW_NAN(v) FLOAT16_NARROW(NAN32(v))
-#define FLOAT16_NARROW_NEGATE_NAN(v) FLOAT16_NARROW(NEGATE_NAN32(v))
+#define FLOAT16_NARROW_NAN(v) FLOAT16_NARROW(QUIET_NAN(v))
+#define FLOAT16_NARROW_NEGATE_NAN(v) FLOAT16_NARROW(NEGATE_NAN(v))
 #define BFLOAT16_WIDEN_NEGATE(v) (-BFLOAT16_WIDEN(v))
-#define BFLOAT16_NARROW_NAN(v) BFLOAT16_NARROW(NAN32(v))
-#define BFLOAT16_NARROW_NEGATE_NAN(v) BFLOAT16_NARROW(NEGATE_NAN32(v))
-#define DIVIDE32(v) ((v) / (float)divisor)
-#define DIVIDE64(v) ((v) / (double)divisor)
-#define FLOAT16_WIDEN_DIVIDE(v) DIVIDE32(FLOAT16_WIDEN(v))
-#define BFLOAT16_WIDEN_DIVIDE(v) DIVIDE32(BFLOAT16_WIDEN(v))
+#define BFLOAT16_NARROW_NAN(v) BFLOAT16_NARROW(QUIET_NAN(v))
+#define BFLOAT16_NARROW_NEGATE_NAN(v) BFLOAT16_NARROW(NEGATE_NAN(v))
+#define FLOAT16_WIDEN_DIVIDE(v) DIVIDE(FLOAT16_WIDEN(v))
+#define BFLOAT16_WIDEN_DIVIDE(v) DIVIDE(BFLOAT16_WIDEN(v))
 
 /* ---- pieces: memory to vector and back */
 
@@ -155,8 +152,8 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
     } while (0)
 
 /* ---- whole kernels
- * raw: the type in memory; acc: the type it is folded in (equal but for 16-bit floats); element_bytes: two raws for a
- * complex type. PRE: done to a source's element before it is folded; POST: to the accumulator before it is stored. */
+ * type: an element; raw: its type in memory, of a complex one of a part; acc: the type it is folded in (equal but for 16-bit
+ * floats). PRE: done to a source's element before it is folded; POST: to the accumulator before it is stored. */
 
 #define FOLD_TYPES(raw, acc)                                                                            \
     typedef acc acc_wide __attribute__((vector_size(WIDE), unused));                                    \
@@ -202,180 +199,125 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
 #endif
 
 /* Apart, so that a few elements do not pay for the registers that the wide loops need. */
-#define KERNEL(name, raw, acc, element_bytes, PRE, OP, POST)                                                  \
-    static NOINLINE void name##_rest(void *dst, const void *const *src, int nsrc, size_t bytes, size_t at)    \
+#define KERNEL(of, op, type, raw, acc, PRE, OP, POST)                                                         \
+    static NOINLINE void of##_##op##_rest(void *dst, const void *const *src, int nsrc, size_t bytes, size_t at) \
     {                                                                                                         \
         FOLD_TYPES(raw, acc);                                                                                 \
         FOLD_REST(PRE, OP, POST);                                                                             \
     }                                                                                                         \
-    static NOINLINE void name##_wide(void *dst, const void *const *src, int nsrc, size_t bytes)               \
+    static NOINLINE void of##_##op##_wide(void *dst, const void *const *src, int nsrc, size_t bytes)          \
     {                                                                                                         \
         FOLD_TYPES(raw, acc);                                                                                 \
         size_t at = 0;                                                                                        \
         FOLD_WIDE(PRE, OP, POST);                                                                             \
         UPPER_UNUSED();                                                                                       \
-        name##_rest(dst, src, nsrc, bytes, at);                                                               \
+        of##_##op##_rest(dst, src, nsrc, bytes, at);                                                          \
     }                                                                                                         \
-    static void name(void *dst, const void *const *src, int nsrc, size_t count)                               \
+    static void of##_##op(void *dst, const void *const *src, int nsrc, size_t count)                          \
     {                                                                                                         \
         FOLD_TYPES(raw, acc);                                                                                 \
-        if (count * (element_bytes) < sizeof(raw_wide))                                                       \
-            name##_rest(dst, src, nsrc, count * (element_bytes), 0);                                          \
+        if (count * sizeof(type) < sizeof(raw_wide))                                                          \
+            of##_##op##_rest(dst, src, nsrc, count * sizeof(type), 0);                                        \
         else                                                                                                  \
-            name##_wide(dst, src, nsrc, count * (element_bytes));                                             \
+            of##_##op##_wide(dst, src, nsrc, count * sizeof(type));                                           \
     }
 
 /* A fold of one source. */
-#define SCALE(name, raw, acc, element_bytes, PRE, POST)                         \
+#define SCALE(name, type, raw, acc, PRE, POST)                                  \
     static void name(void *dst, size_t count, int divisor)                      \
     {                                                                           \
         FOLD_TYPES(raw, acc);                                                   \
         const void *const src[1] = {dst};                                       \
         enum { nsrc = 1 };                                                      \
-        size_t bytes = count * (element_bytes), at = 0;                         \
+        size_t bytes = count * sizeof(type), at = 0;                            \
         FOLD_WIDE(PRE, ADD, POST);                                              \
         FOLD_REST(PRE, ADD, POST);                                              \
     }
 
-/* Integers: unsigned, so that sums and products wrap; the sign matters to min and max only. */
-KERNEL(int8_sum, uint8_t, uint8_t, 1, AS_IS, ADD, AS_IS)
-KERNEL(int16_sum, uint16_t, uint16_t, 2, AS_IS, ADD, AS_IS)
-KERNEL(int32_sum, uint32_t, uint32_t, 4, AS_IS, ADD, AS_IS)
-KERNEL(int64_sum, uint64_t, uint64_t, 8, AS_IS, ADD, AS_IS)
-KERNEL(int8_prod, uint8_t, uint8_t, 1, AS_IS, MULTIPLY, AS_IS)
-KERNEL(int16_prod, uint16_t, uint16_t, 2, AS_IS, MULTIPLY, AS_IS)
-KERNEL(int32_prod, uint32_t, uint32_t, 4, AS_IS, MULTIPLY, AS_IS)
-KERNEL(int64_prod, uint64_t, uint64_t, 8, AS_IS, MULTIPLY, AS_IS)
-KERNEL(int8_band, uint8_t, uint8_t, 1, AS_IS, AND, AS_IS)
-KERNEL(int16_band, uint16_t, uint16_t, 2, AS_IS, AND, AS_IS)
-KERNEL(int32_band, uint32_t, uint32_t, 4, AS_IS, AND, AS_IS)
-KERNEL(int64_band, uint64_t, uint64_t, 8, AS_IS, AND, AS_IS)
-KERNEL(int8_bor, uint8_t, uint8_t, 1, AS_IS, OR, AS_IS)
-KERNEL(int16_bor, uint16_t, uint16_t, 2, AS_IS, OR, AS_IS)
-KERNEL(int32_bor, uint32_t, uint32_t, 4, AS_IS, OR, AS_IS)
-KERNEL(int64_bor, uint64_t, uint64_t, 8, AS_IS, OR, AS_IS)
-KERNEL(int8_bxor, uint8_t, uint8_t, 1, AS_IS, XOR, AS_IS)
-KERNEL(int16_bxor, uint16_t, uint16_t, 2, AS_IS, XOR, AS_IS)
-KERNEL(int32_bxor, uint32_t, uint32_t, 4, AS_IS, XOR, AS_IS)
-KERNEL(int64_bxor, uint64_t, uint64_t, 8, AS_IS, XOR, AS_IS)
-KERNEL(int8_land, uint8_t, uint8_t, 1, TRUTH, AND, AS_IS)
-KERNEL(int16_land, uint16_t, uint16_t, 2, TRUTH, AND, AS_IS)
-KERNEL(int32_land, uint32_t, uint32_t, 4, TRUTH, AND, AS_IS)
-KERNEL(int64_land, uint64_t, uint64_t, 8, TRUTH, AND, AS_IS)
-KERNEL(int8_lor, uint8_t, uint8_t, 1, TRUTH, OR, AS_IS)
-KERNEL(int16_lor, uint16_t, uint16_t, 2, TRUTH, OR, AS_IS)
-KERNEL(int32_lor, uint32_t, uint32_t, 4, TRUTH, OR, AS_IS)
-KERNEL(int64_lor, uint64_t, uint64_t, 8, TRUTH, OR, AS_IS)
-KERNEL(int8_lxor, uint8_t, uint8_t, 1, TRUTH, XOR, AS_IS)
-KERNEL(int16_lxor, uint16_t, uint16_t, 2, TRUTH, XOR, AS_IS)
-KERNEL(int32_lxor, uint32_t, uint32_t, 4, TRUTH, XOR, AS_IS)
-KERNEL(int64_lxor, uint64_t, uint64_t, 8, TRUTH, XOR, AS_IS)
-KERNEL(sint8_min, int8_t, int8_t, 1, AS_IS, INT_MIN_OF, AS_IS)
-KERNEL(sint16_min, int16_t, int16_t, 2, AS_IS, INT_MIN_OF, AS_IS)
-KERNEL(sint32_min, int32_t, int32_t, 4, AS_IS, INT_MIN_OF, AS_IS)
-KERNEL(sint64_min, int64_t, int64_t, 8, AS_IS, INT_MIN_OF, AS_IS)
-KERNEL(uint8_min, uint8_t, uint8_t, 1, AS_IS, INT_MIN_OF, AS_IS)
-KERNEL(uint16_min, uint16_t, uint16_t, 2, AS_IS, INT_MIN_OF, AS_IS)
-KERNEL(uint32_min, uint32_t, uint32_t, 4, AS_IS, INT_MIN_OF, AS_IS)
-KERNEL(uint64_min, uint64_t, uint64_t, 8, AS_IS, INT_MIN_OF, AS_IS)
-KERNEL(sint8_max, int8_t, int8_t, 1, AS_IS, INT_MAX_OF, AS_IS)
-KERNEL(sint16_max, int16_t, int16_t, 2, AS_IS, INT_MAX_OF, AS_IS)
-KERNEL(sint32_max, int32_t, int32_t, 4, AS_IS, INT_MAX_OF, AS_IS)
-KERNEL(sint64_max, int64_t, int64_t, 8, AS_IS, INT_MAX_OF, AS_IS)
-KERNEL(uint8_max, uint8_t, uint8_t, 1, AS_IS, INT_MAX_OF, AS_IS)
-KERNEL(uint16_max, uint16_t, uint16_t, 2, AS_IS, INT_MAX_OF, AS_IS)
-KERNEL(uint32_max, uint32_t, uint32_t, 4, AS_IS, INT_MAX_OF, AS_IS)
-KERNEL(uint64_max, uint64_t, uint64_t, 8, AS_IS, INT_MAX_OF, AS_IS)
+/* ---- what each class of datatypes folds. OWN: a kernel of this datatype; SHARED: one that several have; AVERAGED: it has averages, too */
 
-/* Floating point. */
-KERNEL(float32_sum, float, float, 4, AS_IS, ADD, NAN32)
-KERNEL(float32_prod, float, float, 4, AS_IS, MULTIPLY, NAN32)
-KERNEL(float32_min, float, float, 4, AS_IS, FLOAT_MIN_OF, NAN32)
-KERNEL(float32_max, float, float, 4, NEGATE, FLOAT_MIN_OF, NEGATE_NAN32)
-SCALE(float32_scale, float, float, 4, DIVIDE32, NAN32)
-KERNEL(float64_sum, double, double, 8, AS_IS, ADD, NAN64)
-KERNEL(float64_prod, double, double, 8, AS_IS, MULTIPLY, NAN64)
-KERNEL(float64_min, double, double, 8, AS_IS, FLOAT_MIN_OF, NAN64)
-KERNEL(float64_max, double, double, 8, NEGATE, FLOAT_MIN_OF, NEGATE_NAN64)
-SCALE(float64_scale, double, double, 8, DIVIDE64, NAN64)
-KERNEL(float16_sum, uint16_t, float, 2, FLOAT16_WIDEN, ADD, FLOAT16_NARROW_NAN)
-KERNEL(float16_prod, uint16_t, float, 2, FLOAT16_WIDEN, MULTIPLY, FLOAT16_NARROW_NAN)
-KERNEL(float16_min, uint16_t, float, 2, FLOAT16_WIDEN, FLOAT_MIN_OF, FLOAT16_NARROW_NAN)
-KERNEL(float16_max, uint16_t, float, 2, FLOAT16_WIDEN_NEGATE, FLOAT_MIN_OF, FLOAT16_NARROW_NEGATE_NAN)
-SCALE(float16_scale, uint16_t, float, 2, FLOAT16_WIDEN_DIVIDE, FLOAT16_NARROW_NAN)
-KERNEL(bfloat16_sum, uint16_t, float, 2, BFLOAT16_WIDEN, ADD, BFLOAT16_NARROW_NAN)
-KERNEL(bfloat16_prod, uint16_t, float, 2, BFLOAT16_WIDEN, MULTIPLY, BFLOAT16_NARROW_NAN)
-KERNEL(bfloat16_min, uint16_t, float, 2, BFLOAT16_WIDEN, FLOAT_MIN_OF, BFLOAT16_NARROW_NAN)
-KERNEL(bfloat16_max, uint16_t, float, 2, BFLOAT16_WIDEN_NEGATE, FLOAT_MIN_OF, BFLOAT16_NARROW_NEGATE_NAN)
-SCALE(bfloat16_scale, uint16_t, float, 2, BFLOAT16_WIDEN_DIVIDE, BFLOAT16_NARROW_NAN)
-KERNEL(complex64_sum, float, float, 8, AS_IS, ADD, NAN32)
-KERNEL(complex64_prod, float, float, 8, AS_IS, COMPLEX64_MULTIPLY, NAN32)
-SCALE(complex64_scale, float, float, 8, DIVIDE32, NAN32)
-KERNEL(complex128_sum, double, double, 16, AS_IS, ADD, NAN64)
-KERNEL(complex128_prod, double, double, 16, AS_IS, COMPLEX128_MULTIPLY, NAN64)
-SCALE(complex128_scale, double, double, 16, DIVIDE64, NAN64)
+/* Unsigned, so that sums and products wrap; the sign matters to min and max only. */
+#define UNSIGNED_FOLD(part, op, PRE, OP) SHARED(part, op, part, part, part, PRE, OP, AS_IS)
+#define BITS_FOLDS(ID, name, type, part)     \
+    UNSIGNED_FOLD(part, BAND, AS_IS, AND)    \
+    UNSIGNED_FOLD(part, BOR, AS_IS, OR)      \
+    UNSIGNED_FOLD(part, BXOR, AS_IS, XOR)
+#define UNSIGNED_FOLDS(part)                 \
+    UNSIGNED_FOLD(part, SUM, AS_IS, ADD)     \
+    UNSIGNED_FOLD(part, PROD, AS_IS, MULTIPLY) \
+    BITS_FOLDS(, , , part)                   \
+    UNSIGNED_FOLD(part, LAND, TRUTH, AND)    \
+    UNSIGNED_FOLD(part, LOR, TRUTH, OR)      \
+    UNSIGNED_FOLD(part, LXOR, TRUTH, XOR)
+#define INTEGER_FOLDS(ID, name, type, part)  \
+    UNSIGNED_FOLDS(part)                     \
+    OWN(name, MIN, type, type, type, AS_IS, INT_MIN_OF, AS_IS) \
+    OWN(name, MAX, type, type, type, AS_IS, INT_MAX_OF, AS_IS)
 
-/* Pairs of a value and its index. */
-KERNEL(int32_index_minloc, uint64_t, uint64_t, 8, INT_PAIR_MIN_KEY, PAIR_MIN_OF, INT_PAIR_MIN_BACK)
-KERNEL(int32_index_maxloc, uint64_t, uint64_t, 8, INT_PAIR_MAX_KEY, PAIR_MAX_OF, INT_PAIR_MAX_BACK)
-KERNEL(float32_index_minloc, uint64_t, uint64_t, 8, FLOAT_PAIR_MIN_KEY, PAIR_MIN_OF, FLOAT_PAIR_MIN_BACK)
-KERNEL(float32_index_maxloc, uint64_t, uint64_t, 8, FLOAT_PAIR_MAX_KEY, PAIR_MAX_OF, FLOAT_PAIR_MAX_BACK)
-LONG_PAIR_KERNEL(int64_index_minloc, long_key, long_key, 0)
-LONG_PAIR_KERNEL(int64_index_maxloc, long_key, long_key, -1)
-LONG_PAIR_KERNEL(float64_index_minloc, double_key, double_back, 0)
-LONG_PAIR_KERNEL(float64_index_maxloc, double_key, double_back, -1)
+#define HALF_FOLDS(ID, name, type, part)                                                      \
+    OWN(name, SUM, type, part, float, ID##_WIDEN, ADD, ID##_NARROW_NAN)                       \
+    OWN(name, PROD, type, part, float, ID##_WIDEN, MULTIPLY, ID##_NARROW_NAN)                 \
+    OWN(name, MIN, type, part, float, ID##_WIDEN, FLOAT_MIN_OF, ID##_NARROW_NAN)              \
+    OWN(name, MAX, type, part, float, ID##_WIDEN_NEGATE, FLOAT_MIN_OF, ID##_NARROW_NEGATE_NAN) \
+    AVERAGED(ID, name, type, part, float, ID##_WIDEN_DIVIDE, ID##_NARROW_NAN)
+#define REAL_FOLDS(ID, name, type, part)                             \
+    OWN(name, SUM, type, part, part, AS_IS, ADD, QUIET_NAN)          \
+    OWN(name, PROD, type, part, part, AS_IS, MULTIPLY, QUIET_NAN)    \
+    OWN(name, MIN, type, part, part, AS_IS, FLOAT_MIN_OF, QUIET_NAN) \
+    OWN(name, MAX, type, part, part, NEGATE, FLOAT_MIN_OF, NEGATE_NAN) \
+    AVERAGED(ID, name, type, part, part, DIVIDE, QUIET_NAN)
+#define COMPLEX_FOLDS(ID, name, type, part)                          \
+    OWN(name, SUM, type, part, part, AS_IS, ADD, QUIET_NAN)          \
+    OWN(name, PROD, type, part, part, AS_IS, ID##_MULTIPLY, QUIET_NAN) \
+    AVERAGED(ID, name, type, part, part, DIVIDE, QUIET_NAN)
+#define PAIR_FOLDS(ID, name, type, part) SHARED(name, MINLOC, ) SHARED(name, MAXLOC, )
+
+/* ---- the kernels */
+
+#define OWN KERNEL
+#define SHARED(...)
+#define AVERAGED(ID, name, ...) SCALE(name##_scale, __VA_ARGS__)
+#define HX_DTYPE(ID, name, type, class, part, digits, mpi) class##_FOLDS(ID, name, type, part)
+#include "runtime/base/dtype.def"
+#undef SHARED
+#define SHARED KERNEL
+UNSIGNED_FOLDS(uint8_t)
+UNSIGNED_FOLDS(uint16_t)
+UNSIGNED_FOLDS(uint32_t)
+UNSIGNED_FOLDS(uint64_t)
+KERNEL(int32_index, MINLOC, uint64_t, uint64_t, uint64_t, INT_PAIR_MIN_KEY, PAIR_MIN_OF, INT_PAIR_MIN_BACK)
+KERNEL(int32_index, MAXLOC, uint64_t, uint64_t, uint64_t, INT_PAIR_MAX_KEY, PAIR_MAX_OF, INT_PAIR_MAX_BACK)
+KERNEL(float32_index, MINLOC, uint64_t, uint64_t, uint64_t, FLOAT_PAIR_MIN_KEY, PAIR_MIN_OF, FLOAT_PAIR_MIN_BACK)
+KERNEL(float32_index, MAXLOC, uint64_t, uint64_t, uint64_t, FLOAT_PAIR_MAX_KEY, PAIR_MAX_OF, FLOAT_PAIR_MAX_BACK)
+LONG_PAIR_KERNEL(int64_index_MINLOC, long_key, long_key, 0)
+LONG_PAIR_KERNEL(int64_index_MAXLOC, long_key, long_key, -1)
+LONG_PAIR_KERNEL(float64_index_MINLOC, double_key, double_back, 0)
+LONG_PAIR_KERNEL(float64_index_MAXLOC, double_key, double_back, -1)
 
 /* ---- the table; what is left out is not defined */
+
+#define ENTRY(name, op, ...) [HX_##op] = name##_##op,
+#undef OWN
+#undef SHARED
+#undef AVERAGED
+#define OWN ENTRY
+#define SHARED ENTRY
+#define AVERAGED(ID, name, ...) [HX_AVG] = name##_SUM,
 
 const struct hx_reduce_table KERNEL_TABLE = {
     .isa = KERNEL_ISA,
     .kernel = {
-        [HX_INT8] = {[HX_SUM] = int8_sum, [HX_PROD] = int8_prod, [HX_MIN] = sint8_min, [HX_MAX] = sint8_max,
-            [HX_BAND] = int8_band, [HX_BOR] = int8_bor, [HX_BXOR] = int8_bxor,
-            [HX_LAND] = int8_land, [HX_LOR] = int8_lor, [HX_LXOR] = int8_lxor},
-        [HX_INT16] = {[HX_SUM] = int16_sum, [HX_PROD] = int16_prod, [HX_MIN] = sint16_min, [HX_MAX] = sint16_max,
-            [HX_BAND] = int16_band, [HX_BOR] = int16_bor, [HX_BXOR] = int16_bxor,
-            [HX_LAND] = int16_land, [HX_LOR] = int16_lor, [HX_LXOR] = int16_lxor},
-        [HX_INT32] = {[HX_SUM] = int32_sum, [HX_PROD] = int32_prod, [HX_MIN] = sint32_min, [HX_MAX] = sint32_max,
-            [HX_BAND] = int32_band, [HX_BOR] = int32_bor, [HX_BXOR] = int32_bxor,
-            [HX_LAND] = int32_land, [HX_LOR] = int32_lor, [HX_LXOR] = int32_lxor},
-        [HX_INT64] = {[HX_SUM] = int64_sum, [HX_PROD] = int64_prod, [HX_MIN] = sint64_min, [HX_MAX] = sint64_max,
-            [HX_BAND] = int64_band, [HX_BOR] = int64_bor, [HX_BXOR] = int64_bxor,
-            [HX_LAND] = int64_land, [HX_LOR] = int64_lor, [HX_LXOR] = int64_lxor},
-        [HX_UINT8] = {[HX_SUM] = int8_sum, [HX_PROD] = int8_prod, [HX_MIN] = uint8_min, [HX_MAX] = uint8_max,
-            [HX_BAND] = int8_band, [HX_BOR] = int8_bor, [HX_BXOR] = int8_bxor,
-            [HX_LAND] = int8_land, [HX_LOR] = int8_lor, [HX_LXOR] = int8_lxor},
-        [HX_UINT16] = {[HX_SUM] = int16_sum, [HX_PROD] = int16_prod, [HX_MIN] = uint16_min, [HX_MAX] = uint16_max,
-            [HX_BAND] = int16_band, [HX_BOR] = int16_bor, [HX_BXOR] = int16_bxor,
-            [HX_LAND] = int16_land, [HX_LOR] = int16_lor, [HX_LXOR] = int16_lxor},
-        [HX_UINT32] = {[HX_SUM] = int32_sum, [HX_PROD] = int32_prod, [HX_MIN] = uint32_min, [HX_MAX] = uint32_max,
-            [HX_BAND] = int32_band, [HX_BOR] = int32_bor, [HX_BXOR] = int32_bxor,
-            [HX_LAND] = int32_land, [HX_LOR] = int32_lor, [HX_LXOR] = int32_lxor},
-        [HX_UINT64] = {[HX_SUM] = int64_sum, [HX_PROD] = int64_prod, [HX_MIN] = uint64_min, [HX_MAX] = uint64_max,
-            [HX_BAND] = int64_band, [HX_BOR] = int64_bor, [HX_BXOR] = int64_bxor,
-            [HX_LAND] = int64_land, [HX_LOR] = int64_lor, [HX_LXOR] = int64_lxor},
-        [HX_FLOAT16] = {[HX_SUM] = float16_sum, [HX_PROD] = float16_prod, [HX_MIN] = float16_min,
-            [HX_MAX] = float16_max, [HX_AVG] = float16_sum},
-        [HX_BFLOAT16] = {[HX_SUM] = bfloat16_sum, [HX_PROD] = bfloat16_prod, [HX_MIN] = bfloat16_min,
-            [HX_MAX] = bfloat16_max, [HX_AVG] = bfloat16_sum},
-        [HX_FLOAT32] = {[HX_SUM] = float32_sum, [HX_PROD] = float32_prod, [HX_MIN] = float32_min,
-            [HX_MAX] = float32_max, [HX_AVG] = float32_sum},
-        [HX_FLOAT64] = {[HX_SUM] = float64_sum, [HX_PROD] = float64_prod, [HX_MIN] = float64_min,
-            [HX_MAX] = float64_max, [HX_AVG] = float64_sum},
-        [HX_COMPLEX64] = {[HX_SUM] = complex64_sum, [HX_PROD] = complex64_prod, [HX_AVG] = complex64_sum},
-        [HX_COMPLEX128] = {[HX_SUM] = complex128_sum, [HX_PROD] = complex128_prod, [HX_AVG] = complex128_sum},
-        [HX_BYTE] = {[HX_BAND] = int8_band, [HX_BOR] = int8_bor, [HX_BXOR] = int8_bxor},
-        [HX_FLOAT32_INDEX] = {[HX_MINLOC] = float32_index_minloc, [HX_MAXLOC] = float32_index_maxloc},
-        [HX_FLOAT64_INDEX] = {[HX_MINLOC] = float64_index_minloc, [HX_MAXLOC] = float64_index_maxloc},
-        [HX_INT32_INDEX] = {[HX_MINLOC] = int32_index_minloc, [HX_MAXLOC] = int32_index_maxloc},
-        [HX_INT64_INDEX] = {[HX_MINLOC] = int64_index_minloc, [HX_MAXLOC] = int64_index_maxloc},
+#define HX_DTYPE(ID, name, type, class, part, digits, mpi) [HX_##ID] = {class##_FOLDS(ID, name, type, part)},
+#include "runtime/base/dtype.def"
     },
+#undef OWN
+#undef SHARED
+#undef AVERAGED
+#define OWN(...)
+#define SHARED(...)
+#define AVERAGED(ID, name, ...) [HX_##ID] = name##_scale,
     .scale = {
-        [HX_FLOAT16] = float16_scale,
-        [HX_BFLOAT16] = bfloat16_scale,
-        [HX_FLOAT32] = float32_scale,
-        [HX_FLOAT64] = float64_scale,
-        [HX_COMPLEX64] = complex64_scale,
-        [HX_COMPLEX128] = complex128_scale,
+#define HX_DTYPE(ID, name, type, class, part, digits, mpi) class##_FOLDS(ID, name, type, part)
+#include "runtime/base/dtype.def"
     },
 };

@@ -2,6 +2,7 @@
 /* Elements: see elements.h. Floats are small integers or powers of two, whose sums and products are exact in any order. */
 #include "elements.h"
 #include "runtime/base/reduce.h"
+#include "tests/op_fold.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,17 +10,17 @@
 
 static int is_pair(hx_dtype_t t)
 {
-    return t >= HX_FLOAT32_INDEX;
+    return hx_dtype_rows[t].class == HX_CLASS_PAIR;
 }
 
 static int is_float(hx_dtype_t t)
 {
-    return (t >= HX_FLOAT16 && t <= HX_COMPLEX128) || is_pair(t); /* a pair's value and index are real and imag */
+    return !hx_dtype_is_exact(t) || is_pair(t); /* a pair's value and index are real and imag */
 }
 
 static int is_signed(hx_dtype_t t)
 {
-    return t <= HX_INT64;
+    return hx_dtype_rows[t].digits % 8;
 }
 
 uint64_t mix(uint64_t r, uint64_t i)
@@ -62,7 +63,6 @@ struct value contribution(int r, size_t i, hx_dtype_t t, hx_op_t op)
 struct value fold(struct value a, struct value b, hx_dtype_t t, hx_op_t op)
 {
     int less = is_float(t) ? a.real < b.real : is_signed(t) ? (int64_t)a.bits < (int64_t)b.bits : a.bits < b.bits;
-    struct value v = a;
 
     switch (op) {
     case HX_SUM:
@@ -77,28 +77,9 @@ struct value fold(struct value a, struct value b, hx_dtype_t t, hx_op_t op)
         return less ? a : b;
     case HX_MAX:
         return less ? b : a;
-    case HX_BAND:
-        v.bits = a.bits & b.bits;
-        break;
-    case HX_BOR:
-        v.bits = a.bits | b.bits;
-        break;
-    case HX_BXOR:
-        v.bits = a.bits ^ b.bits;
-        break;
-    case HX_LAND:
-        v.bits = a.bits && b.bits;
-        break;
-    case HX_LOR:
-        v.bits = a.bits || b.bits;
-        break;
-    case HX_LXOR:
-        v.bits = !a.bits != !b.bits;
-        break;
-    case HX_OP_MAX:
-        break;
+    default: /* of integers only */
+        return narrow((struct value){.bits = op_fold(op, a.bits, b.bits, is_signed(t))}, t);
     }
-    return v;
 }
 
 /* One float of the kinds that occur here (no subnormal, no infinity) as binary16; and back. */
@@ -197,8 +178,8 @@ struct value folded(int n_ranks, int scans, size_t i, hx_dtype_t t, hx_op_t op)
 {
     struct value v = contribution(0, i, t, op);
 
-    if ((op == HX_LAND || op == HX_LOR || op == HX_LXOR) && !(scans && n_ranks == 1))
-        v.bits = v.bits != 0;
+    if (!is_float(t) && !(scans && n_ranks == 1))
+        v = narrow((struct value){.bits = op_first(op, v.bits)}, t);
     for (int r = 1; r < n_ranks; r++)
         v = fold(v, contribution(r, i, t, op), t, op);
     if (op == HX_AVG) {

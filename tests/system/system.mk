@@ -2,7 +2,7 @@
 # Jobs of real processes, started by coll_run.
 noinst_PROGRAMS += tests/system/scale tests/system/collectives tests/system/actor tests/system/badcalls \
     tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/userops tests/system/half tests/system/guidelines
-tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h
+tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h tests/op_fold.h
 
 noinst_PROGRAMS += tests/system/traced
 tests_system_traced_LDADD = libhierax.la

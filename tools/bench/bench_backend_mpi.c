@@ -9,8 +9,8 @@
 
 const char *bench_backend_tool = "coll_bench_mpi";
 const int bench_backend_tells_plans = 0;
-static MPI_Datatype dtypes[HX_INT64_INDEX + 1];
-static MPI_Op ops[HX_MAXLOC + 1];
+static MPI_Datatype dtypes[HX_DTYPE_COUNT];
+static MPI_Op ops[HX_OP_COUNT];
 
 static int told(const char *call, int status)
 {
@@ -30,18 +30,14 @@ static int count_fits(size_t count)
     return count <= INT_MAX;
 }
 
-/* MPI has no 16-bit floats and no average. */
+/* Not constants in every MPI. */
 static void map_types(void)
 {
-    const MPI_Datatype types[] = {MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T, MPI_UINT8_T, MPI_UINT16_T,
-                                  MPI_UINT32_T, MPI_UINT64_T, MPI_DATATYPE_NULL, MPI_DATATYPE_NULL, MPI_FLOAT,
-                                  MPI_DOUBLE, MPI_C_FLOAT_COMPLEX, MPI_C_DOUBLE_COMPLEX, MPI_BYTE,
-                                  MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_2INT,
-                                  sizeof(long) == 8 ? MPI_LONG_INT : MPI_DATATYPE_NULL};
-    const MPI_Op operations[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_OP_NULL, MPI_BAND, MPI_BOR, MPI_BXOR,
-                                 MPI_LAND, MPI_LOR, MPI_LXOR, MPI_MINLOC, MPI_MAXLOC};
-    memcpy(dtypes, types, sizeof(dtypes));
-    memcpy(ops, operations, sizeof(ops));
+#define HX_DTYPE(ID, name, type, class, part, digits, mpi) dtypes[HX_##ID] = mpi;
+#define HX_OP(ID, name, classes, input, identity, fold, mpi) ops[HX_##ID] = mpi;
+#include "runtime/base/dtype.def"
+    if (sizeof(long) != 8)
+        dtypes[HX_INT64_INDEX] = MPI_DATATYPE_NULL;
 }
 
 int bench_backend_init(int *argc, char ***argv, int *rank, int *size)

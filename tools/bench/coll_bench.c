@@ -26,7 +26,7 @@ static void op_settle(struct bench_options *o)
 
     for (int i = 0; i < o->ncollectives; i++)
         reduces |= bench_reduces((enum hx_function)o->collectives[i]);
-    for (int op = 0; op <= HX_MAXLOC && !reduces && !bench_op_defined(o->dtype, o->op); op++)
+    for (int op = 0; op < HX_OP_COUNT && !reduces && !bench_op_defined(o->dtype, o->op); op++)
         if (bench_op_defined(o->dtype, (hx_op_t)op))
             o->op = (hx_op_t)op;
 }

@@ -7,6 +7,7 @@
 #include "runtime/base/coll.h"
 #include "runtime/hierax.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/reduce.h"
 #include <stdint.h>
 #include <stdio.h>
 
@@ -117,16 +118,19 @@ struct bench_row {
 
 /* names.c */
 extern const char *const bench_collective_names[HX_FUNCTION_COUNT + 1];
-extern const char *const bench_dtype_names[HX_INT64_INDEX + 2]; /* end with NULL */
-extern const char *const bench_op_names[HX_MAXLOC + 2];
+extern const char *const bench_dtype_names[HX_DTYPE_COUNT + 1]; /* end with NULL */
+extern const char *const bench_op_names[HX_OP_COUNT + 1];
 
 /* bench_options.c */
 void bench_options_parse(struct bench_options *o, int argc, char **argv); /* a fault goes to o->error */
 int bench_options_answer(const struct bench_options *o); /* --help, --version; the exit status */
 
 /* bench_data.c: inputs are a pure function of (rank, index, call), so every rank knows everybody's. */
-size_t bench_dtype_bytes(hx_dtype_t dtype);
-int bench_op_defined(hx_dtype_t dtype, hx_op_t op);
+static inline int bench_op_defined(hx_dtype_t dtype, hx_op_t op)
+{
+    return (hx_dtype_rows[dtype].class & hx_op_rows[op].classes) != 0;
+}
+
 void bench_data_open(hx_dtype_t dtype, hx_op_t op, int nranks);
 void bench_data_fill(void *buf, size_t count, int rank, uint32_t call);
 /* Compare the result of a call on this rank with the reference; the number of wrong elements, the first one in text. */

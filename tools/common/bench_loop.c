@@ -9,7 +9,7 @@
 
 void bench_row_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row)
 {
-    uint64_t unit = bench_dtype_bytes(o->dtype);
+    uint64_t unit = hx_dtype_rows[o->dtype].bytes;
     if (bench_has_blocks(row->collective))
         unit *= (uint64_t)job->size;
     row->count = row->collective == HX_FUNCTION_BARRIER ? 0 : (want + unit - 1) / unit;
@@ -26,7 +26,7 @@ static char *pair_in(const struct bench_loop *l, uint32_t call)
     /* in place, a gathering's input is this rank's block of the output */
     int gathers = bench_gathers(l->row->collective);
     if (bench_joins_counts(l->row->collective))
-        return pair + l->first * bench_dtype_bytes(l->o->dtype);
+        return pair + l->first * hx_dtype_rows[l->o->dtype].bytes;
     return gathers ? pair + (size_t)l->job->rank * l->in_bytes : pair;
 }
 
@@ -186,7 +186,7 @@ static uint64_t choose_pairs(uint64_t pair_bytes)
 static void sizes_set(struct bench_loop *l)
 {
     const struct bench_row *row = l->row;
-    const size_t p = (size_t)l->job->size, element = bench_dtype_bytes(l->o->dtype);
+    const size_t p = (size_t)l->job->size, element = hx_dtype_rows[l->o->dtype].bytes;
 
     /* not all ranks wait for all, so calls in a row would overlap */
     l->apart = bench_is_rooted(row->collective) || hx_coll_is_scan(hx_function_coll(row->collective));

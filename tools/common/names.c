@@ -7,9 +7,11 @@ const char *const bench_collective_names[] = {
 #define HX_COLL_WITH_COUNTS(ID, name, of) #name,
 #include "runtime/base/coll.def"
     NULL};
-const char *const bench_dtype_names[] = {"int8",          "int16",         "int32",       "int64",       "uint8",
-                                         "uint16",        "uint32",        "uint64",      "float16",     "bfloat16",
-                                         "float32",       "float64",       "complex64",   "complex128",  "byte",
-                                         "float32_index", "float64_index", "int32_index", "int64_index", NULL};
-const char *const bench_op_names[] = {"sum",  "prod", "min",  "max",  "avg", "band", "bor",
-                                      "bxor", "land", "lor", "lxor", "minloc", "maxloc", NULL};
+const char *const bench_dtype_names[] = {
+#define HX_DTYPE(ID, name, type, class, part, digits, mpi) #name,
+#include "runtime/base/dtype.def"
+    NULL};
+const char *const bench_op_names[] = {
+#define HX_OP(ID, name, classes, input, identity, fold, mpi) #name,
+#include "runtime/base/dtype.def"
+    NULL};

@@ -235,7 +235,7 @@ uint64_t tuner_slices(struct tuner *t, const struct tune_point *point, const str
 
     way_set(t, 0, point, plan);
     if (hx_registry.planner->choose(t->comms[0]->members.planner, point->coll, 0, tuner_traits(t), token ? 1 : point->count,
-                                    token ? 1 : (uint32_t)bench_dtype_bytes(t->o->bench.dtype), &choice) != HX_SUCCESS)
+                                    token ? 1 : (uint32_t)hx_dtype_rows[t->o->bench.dtype].bytes, &choice) != HX_SUCCESS)
         return 0;
     hx_plan_release(choice.plan);
     return choice.fine_slices;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "runtime/base/reduce_table.h"
+#include "tests/op_fold.h"
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -82,33 +83,6 @@ static double fold_real(hx_op_t op, double a, double b, int single)
     return result;
 }
 
-static uint64_t fold_unsigned(hx_op_t op, uint64_t a, uint64_t b)
-{
-    switch (op) {
-    case HX_SUM: return a + b;
-    case HX_PROD: return a * b;
-    case HX_MIN: return a < b ? a : b;
-    case HX_MAX: return a > b ? a : b;
-    case HX_BAND: return a & b;
-    case HX_BOR: return a | b;
-    case HX_BXOR: return a ^ b;
-    case HX_LAND: return a && b;
-    case HX_LOR: return a || b;
-    default: return !a != !b;
-    }
-}
-
-static uint64_t fold_signed(hx_op_t op, uint64_t a, uint64_t b, size_t bytes)
-{
-    int shift = 64 - 8 * (int)bytes;
-    int64_t left = (int64_t)(a << shift) >> shift, right = (int64_t)(b << shift) >> shift;
-    if (op == HX_MIN)
-        return left < right ? a : b;
-    if (op == HX_MAX)
-        return left > right ? a : b;
-    return fold_unsigned(op, a, b);
-}
-
 /* One real number of any floating type from memory, as a double; and back, as a canonical NaN if it is one. */
 static double real_load(hx_dtype_t dtype, const void *from)
 {
@@ -117,8 +91,9 @@ static double real_load(hx_dtype_t dtype, const void *from)
         float single;
         double value;
     } real;
-    memcpy(&real, from, dtype <= HX_BFLOAT16 ? 2 : dtype == HX_FLOAT32 || dtype == HX_COMPLEX64 ? 4 : 8);
-    if (dtype <= HX_BFLOAT16)
+    int is_half = hx_dtype_rows[dtype].class == HX_CLASS_HALF;
+    memcpy(&real, from, is_half ? 2 : dtype == HX_FLOAT32 || dtype == HX_COMPLEX64 ? 4 : 8);
+    if (is_half)
         return layout_decode(dtype == HX_FLOAT16 ? binary16 : bfloat, real.half);
     return dtype == HX_FLOAT32 || dtype == HX_COMPLEX64 ? (double)real.single : real.value;
 }
@@ -163,12 +138,12 @@ static void fold_float(hx_dtype_t dtype, hx_op_t op, void *dst, const void *cons
 
 static int is_float(hx_dtype_t dtype)
 {
-    return dtype >= HX_FLOAT16 && dtype <= HX_COMPLEX128;
+    return (hx_dtype_rows[dtype].class & (HX_CLASS_FLOATING | HX_CLASS_COMPLEX)) != 0;
 }
 
 static int is_pair(hx_dtype_t dtype)
 {
-    return dtype >= HX_FLOAT32_INDEX;
+    return hx_dtype_rows[dtype].class == HX_CLASS_PAIR;
 }
 
 /* Does a come before b? Signs of zero and kinds of NaN do not count. */
@@ -221,11 +196,11 @@ static void reference(hx_dtype_t dtype, hx_op_t op, void *dst, const void *const
         }
         uint64_t total = 0, term = 0;
         memcpy(&total, (const char *)src[0] + at, bytes); /* little endian */
-        if (op >= HX_LAND)
-            total = total != 0;
+        total = op_first(op, total);
         for (int k = 1; k < nsrc; k++) {
             memcpy(&term, (const char *)src[k] + at, bytes);
-            total = dtype <= HX_INT64 ? fold_signed(op, total, term, bytes) : fold_unsigned(op, total, term);
+            int is_signed = hx_dtype_rows[dtype].digits % 8, shift = is_signed ? 64 - 8 * (int)bytes : 0;
+            total = op_fold(op, (uint64_t)((int64_t)(total << shift) >> shift), (uint64_t)((int64_t)(term << shift) >> shift), is_signed);
             total = bytes < 8 ? total & ((UINT64_C(1) << 8 * bytes) - 1) : total;
         }
         memcpy((char *)dst + at, &total, bytes);
@@ -498,14 +473,7 @@ static void test_defined(void **state)
     (void)state;
     for (int dtype = 0; dtype < HX_DTYPE_COUNT; dtype++) {
         for (int op = 0; op < HX_OP_COUNT; op++) {
-            int bitwise = op >= HX_BAND && op <= HX_BXOR, logical = op >= HX_LAND && op <= HX_LXOR;
-            int located = op >= HX_MINLOC;
-            int is_complex = dtype == HX_COMPLEX64 || dtype == HX_COMPLEX128;
-            int defined = is_pair((hx_dtype_t)dtype) || located ? is_pair((hx_dtype_t)dtype) && located
-                          : is_complex                     ? op == HX_SUM || op == HX_PROD || op == HX_AVG
-                          : is_float((hx_dtype_t)dtype)    ? !bitwise && !logical
-                          : dtype == HX_BYTE               ? bitwise
-                                                           : op != HX_AVG;
+            int defined = (hx_dtype_rows[dtype].class & hx_op_rows[op].classes) != 0;
             const struct hx_reduce_table *table;
             for (int isa = 0; (table = hx_reduce_table_at(isa)); isa++)
                 assert_int_equal(table->kernel[dtype][op] != NULL, defined);
