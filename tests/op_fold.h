@@ -2,7 +2,7 @@
 /* The built-in operations on integers, as dtype.def states them: for the tests' references. */
 #pragma once
 
-#include "runtime/base/reduce.h"
+#include "runtime/base/dtype.h"
 
 /* Of values of 64 bits; those of a shorter type are extended by their sign, or by zeros. */
 static inline uint64_t op_fold(hx_op_t op, uint64_t left, uint64_t right, int is_signed)

@@ -81,7 +81,7 @@ static void channel_stage(struct composer *c, int channel)
 
     members_order(c, channel);
     stage = hx_composer_stage(c, 0, scope, c->members, c->shape->nranks, place(c, c->rank),
-                              c->plan->coll == HX_COLL_BCAST ? HX_OUT : HX_IN, HX_OUT);
+                              hx_coll_has_one_buffer(c->plan->coll) ? HX_OUT : HX_IN, HX_OUT);
     blocks_give(c, channel, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = scope != HX_SCOPE_INTRA;

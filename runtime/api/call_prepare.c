@@ -89,17 +89,17 @@ hx_status_t hx_call_check(const struct hx_call *call)
         return status;
     if (call->fault == HX_FAULT_IN_NULL || call->fault == HX_FAULT_OUT_NULL)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
-                key.coll == HX_COLL_BCAST ? "buf" : call->fault == HX_FAULT_IN_NULL ? "in" : "out", (size_t)key.count);
+                hx_coll_has_one_buffer(key.coll) ? "buf" : call->fault == HX_FAULT_IN_NULL ? "in" : "out", (size_t)key.count);
     else if (!call->fault)
         return HX_SUCCESS;
-    else if (hx_coll_is_rooted(key.coll) && key.coll != HX_COLL_BCAST && comm->members.rank != key.root)
+    else if (hx_coll_is_rooted(key.coll) && !hx_coll_has_one_buffer(key.coll) && comm->members.rank != key.root)
         hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
-                key.coll == HX_COLL_SCATTER ? "out" : "in", comm->members.rank, key.root);
+                hx_coll_gives(key.coll) == HX_HOLDS_ROOT ? "out" : "in", comm->members.rank, key.root);
     else
         hx_fail(HX_ERR_ARG, "%s: %s", name,
-                key.coll == HX_COLL_BCAST     ? "buf is HX_IN_PLACE, but must be memory"
-                : key.coll == HX_COLL_SCATTER ? "in is HX_IN_PLACE; only the root's out may be"
-                                               : "out is HX_IN_PLACE; only in may be");
+                hx_coll_has_one_buffer(key.coll)             ? "buf is HX_IN_PLACE, but must be memory"
+                : hx_coll_gives(key.coll) == HX_HOLDS_ROOT ? "in is HX_IN_PLACE; only the root's out may be"
+                                                             : "out is HX_IN_PLACE; only in may be");
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
@@ -158,7 +158,7 @@ hx_status_t hx_call_prepare(struct hx_engine *engine, const struct hx_call *call
     } else {
         hx_inplace_copy_begin(call, &next->in, &next->out);
     }
-    if (key.coll == HX_COLL_BARRIER)
+    if (hx_coll_gets(key.coll) == HX_HOLDS_NOTHING)
         next->in = next->out = &engine->token;
     if (!next->bound && (status = hx_bind(engine, key, &next->bound)) != HX_SUCCESS)
         return hx_comm_break(call->comm, status);

@@ -78,7 +78,7 @@ hx_status_t hx_inplace_copy_reserve(struct hx_call *call)
 static void copy_alone(const struct hx_call *call)
 {
     const struct hx_call_key *key = &call->key;
-    const int has_pair_counts = hx_coll_has_pair_counts(key->coll), scatters = key->coll == HX_COLL_SCATTER;
+    const int has_pair_counts = hx_coll_has_pair_counts(key->coll), scatters = hx_coll_gives(key->coll) == HX_HOLDS_ROOT;
     const size_t elem_bytes = hx_dtype_bytes(key->dtype), displ = key->blocks.displs ? key->blocks.displs[0] : 0;
     const size_t from = has_pair_counts ? call->pair_counts.sent_at[0] : scatters ? displ : 0;
     const size_t to = has_pair_counts ? call->pair_counts.received_at[0] : scatters ? 0 : displ;
@@ -87,11 +87,11 @@ static void copy_alone(const struct hx_call *call)
     const unsigned char *in = call->inplace_copy == HX_INPLACE_COPY_IN ? call->inplace_copy_at : call->in;
     unsigned char *out = call->inplace_copy == HX_INPLACE_COPY_OUT ? call->inplace_copy_at : call->out;
 
-    if (key->coll == HX_COLL_BARRIER || key->coll == HX_COLL_EXSCAN || !out || !count)
+    if (hx_coll_gets(key->coll) == HX_HOLDS_NOTHING || hx_coll_is_exclusive(key->coll) || !out || !count)
         return;
     const void *input = in + from * elem_bytes;
     out += to * elem_bytes;
-    if (hx_coll_reduces(key->coll) && key->coll != HX_COLL_SCAN && hx_op_name(key->op))
+    if (hx_coll_reduces(key->coll) && !hx_coll_is_scan(key->coll) && hx_op_name(key->op))
         hx_reduce_kernel(key->dtype, key->op)(out, &input, 1, count);
     else if (input != out)
         memcpy(out, input, count * elem_bytes);

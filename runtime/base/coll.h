@@ -64,6 +64,12 @@ static inline int hx_coll_is_rooted(enum hx_coll coll)
     return hx_coll_gives(coll) == HX_HOLDS_ROOT || hx_coll_gets(coll) == HX_HOLDS_ROOT;
 }
 
+/* What the root gives is where everybody gets it. */
+static inline int hx_coll_has_one_buffer(enum hx_coll coll)
+{
+    return hx_coll_gives(coll) == HX_HOLDS_ROOT && hx_coll_gets(coll) == HX_HOLDS_ALL;
+}
+
 /* A rank's result holds what the ranks up to it gave, in their order: nobody waits for a higher one. */
 static inline int hx_coll_is_scan(enum hx_coll coll)
 {

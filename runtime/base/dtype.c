@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datatypes and operations: sizes and names. */
-#include "runtime/base/reduce.h"
+#include "runtime/base/dtype.h"
 #include "runtime/base/user_table.h"
 #include <assert.h>
 #include <string.h>

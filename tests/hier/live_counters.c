@@ -3,40 +3,12 @@
  * usage: live_counters COLLECTIVE ALGORITHM (as forced by the environment) */
 #include "runtime/api/comm.h"
 #include "runtime/plan/explain.h"
+#include "tools/common/bench_backend.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { COUNT = 60000 };
-
-static size_t counts[16], displs[16];
-
-static hx_status_t call(enum hx_coll coll, const float *in, float *out, hx_comm_t *comm)
-{
-    if (coll == HX_COLL_ALLREDUCE)
-        return hx_allreduce(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
-    if (coll == HX_COLL_REDUCE_SCATTER)
-        return hx_reduce_scatter_block(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
-    if (coll == HX_COLL_BCAST)
-        return hx_bcast(out, COUNT, HX_FLOAT32, 0, comm);
-    if (coll == HX_COLL_REDUCE)
-        return hx_reduce(in, out, COUNT, HX_FLOAT32, HX_SUM, 0, comm);
-    if (coll == HX_COLL_GATHER)
-        return hx_gather(in, out, COUNT, HX_FLOAT32, 0, comm);
-    if (coll == HX_COLL_SCATTER)
-        return hx_scatter(in, out, COUNT, HX_FLOAT32, 0, comm);
-    if (coll == HX_COLL_ALLTOALL)
-        return hx_alltoall(in, out, COUNT, HX_FLOAT32, comm);
-    if (coll == HX_COLL_ALLTOALLV)
-        return hx_alltoallv(in, counts, displs, out, counts, displs, HX_FLOAT32, comm);
-    if (coll == HX_COLL_BARRIER)
-        return hx_barrier(comm);
-    if (coll == HX_COLL_SCAN)
-        return hx_scan(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
-    if (coll == HX_COLL_EXSCAN)
-        return hx_exscan(in, out, COUNT, HX_FLOAT32, HX_SUM, comm);
-    return hx_allgather(in, out, COUNT, HX_FLOAT32, comm);
-}
 
 int main(int argc, char **argv)
 {
@@ -52,17 +24,20 @@ int main(int argc, char **argv)
     if (argc != 3 || hx_coll_parse(argv[1], &coll) < 0 || hx_init(&comm) != HX_SUCCESS)
         return 2;
     count = coll == HX_COLL_BARRIER ? 1 : COUNT; /* a token */
-    bytes = coll == HX_COLL_BARRIER ? 1 : sizeof(float);
-    float *in = calloc((size_t)comm->members.size * COUNT, sizeof(float)), *out = calloc((size_t)comm->members.size * COUNT, sizeof(float));
-    for (size_t r = 0; r < (size_t)comm->members.size; r++) {
+    bytes = coll == HX_COLL_BARRIER ? 1 : sizeof(int32_t);
+    size_t counts[16], displs[16], p = (size_t)comm->members.size;
+    struct bench_call call = {.collective = (enum hx_function)coll, .in = calloc(p * COUNT, sizeof(int32_t)), .out = calloc(p * COUNT, sizeof(int32_t)),
+                              .count = COUNT, .counts = counts, .displs = displs, .dtype = HX_INT32, .op = HX_SUM};
+    for (size_t r = 0; r < p; r++) {
         counts[r] = COUNT;
         displs[r] = r * COUNT;
     }
     hx_registry.net->counters(comm->world->process.net, &before);
-    if (!in || !out || call(coll, in, out, comm) != HX_SUCCESS)
+    bench_backend_use(comm);
+    if (!call.in || !call.out || bench_backend_call(&call))
         return 1;
     hx_registry.net->counters(comm->world->process.net, &after); 
-    if (hx_registry.planner->choose(comm->members.planner, coll, 0, (struct hx_traits){0}, count, bytes, &choice) != HX_SUCCESS)
+    if (hx_registry.planner->choose(comm->members.planner, coll, 0, hx_traits_of(HX_INT32), count, bytes, &choice) != HX_SUCCESS)
         return 1;
     struct hx_sizes sizes = {.count = count, .elem_bytes = bytes, .fine_slices = choice.fine_slices,
                              .coarse_slices = choice.coarse_slices, .limit = choice.limit};
@@ -77,7 +52,7 @@ int main(int argc, char **argv)
                (unsigned long long)(after.messages_sent - before.messages_sent), (unsigned long long)stats.inter_bytes_sent,
                (unsigned long long)(after.bytes_sent - before.bytes_sent));
     hx_plan_release(choice.plan);
-    free(in);
-    free(out);
+    free((void *)(uintptr_t)call.in);
+    free(call.out);
     return hx_finalize() != HX_SUCCESS || wrong;
 }

@@ -30,6 +30,15 @@ nth() {
     echo "${names[$1 % ${#names[@]}]}"
 }
 
+# forced PREFIX N SCOPE: of each collective, the setting that forces the N-th algorithm
+forced() {
+    local id name
+    while read -r id name; do
+        echo "HX_$1$id=$(nth "$2" "$name" "$3")"
+    done <"$tmp/rows"
+}
+
+sed -n 's/^HX_COLL(\([A-Z_]*\), \([a-z_]*\),.*/\1 \2/p' "$top_srcdir/runtime/base/coll.def" >"$tmp/rows"
 "$here/collectives" names >"$tmp/names" || fail "names"
 "$run" -n 2 --env HX_INTRA_BCAST=single_copy -- "$top_builddir/tests/tools/coll_bench" bcast --max 8 >"$tmp/single" 2>&1 ||
     { has "$tmp/single" "ranks cannot read each other's memory" 'single copy' && sed -i '/ single_copy$/d' "$tmp/names"; }
@@ -51,27 +60,12 @@ done
 done
 
 for ((i = 0; i < $(longest intra); i++)); do
-    intra=(HX_INTRA_ALLREDUCE="$(nth $i allreduce intra)" HX_INTRA_REDUCE_SCATTER="$(nth $i reduce_scatter_block intra)"
-        HX_INTRA_ALLGATHER="$(nth $i allgather intra)" HX_INTRA_BCAST="$(nth $i bcast intra)"
-        HX_INTRA_REDUCE="$(nth $i reduce intra)" HX_INTRA_BARRIER="$(nth $i barrier intra)"
-        HX_INTRA_GATHER="$(nth $i gather intra)" HX_INTRA_SCATTER="$(nth $i scatter intra)"
-        HX_INTRA_SCAN="$(nth $i scan intra)" HX_INTRA_EXSCAN="$(nth $i exscan intra)"
-        HX_INTRA_ALLTOALL="$(nth $i alltoall intra)" HX_INTRA_ALLTOALLV="$(nth $i alltoallv intra)")
-    inter=(HX_INTER_ALLREDUCE="$(nth $i allreduce inter)" HX_INTER_REDUCE_SCATTER="$(nth $i reduce_scatter_block inter)"
-        HX_INTER_ALLGATHER="$(nth $i allgather inter)" HX_INTER_BCAST="$(nth $i bcast inter)"
-        HX_INTER_REDUCE="$(nth $i reduce inter)" HX_INTER_BARRIER="$(nth $i barrier inter)"
-        HX_INTER_GATHER="$(nth $i gather inter)" HX_INTER_SCATTER="$(nth $i scatter inter)"
-        HX_INTER_SCAN="$(nth $i scan inter)" HX_INTER_EXSCAN="$(nth $i exscan inter)"
-        HX_INTER_ALLTOALL="$(nth $i alltoall inter)" HX_INTER_ALLTOALLV="$(nth $i alltoallv inter)")
+    mapfile -t intra < <(forced INTRA_ $i intra)
+    mapfile -t inter < <(forced INTER_ $i inter)
     passes 5 5/2 short "${intra[@]}" HX_CHECK=1
     passes 7 3/2,2,2 short "${intra[@]}" "${inter[@]}" HX_LANES=3 HX_SLICE=4K HX_CHUNK=4K HX_RING_ORDER=1,0,2
     [ $i -lt "$(longest inter)" ] || continue
-    flat=(HX_ALLREDUCE="$(nth $i allreduce flat)" HX_REDUCE_SCATTER="$(nth $i reduce_scatter_block flat)"
-        HX_ALLGATHER="$(nth $i allgather flat)" HX_BCAST="$(nth $i bcast flat)"
-        HX_REDUCE="$(nth $i reduce flat)" HX_BARRIER="$(nth $i barrier flat)"
-        HX_GATHER="$(nth $i gather flat)" HX_SCATTER="$(nth $i scatter flat)"
-        HX_SCAN="$(nth $i scan flat)" HX_EXSCAN="$(nth $i exscan flat)"
-        HX_ALLTOALL="$(nth $i alltoall flat)" HX_ALLTOALLV="$(nth $i alltoallv flat)")
+    mapfile -t flat < <(forced "" $i flat)
     passes 6 3 short "${inter[@]}" HX_LANES=$((i % 3 + 1)) HX_CHECK=1
     passes 5 3 short "${flat[@]}" HX_CHUNK=4K HX_RING_ORDER=2,1,0
 done

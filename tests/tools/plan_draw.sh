@@ -15,7 +15,7 @@ drawn() { # arguments...: in the background
     { "$tool" draw "$@" --json >"$tmp/$n.draw" && "$tool" explain "$@" --all-ranks --json >"$tmp/$n.json" || echo "$*" >>"$tmp/failed"; } &
 }
 for shape in 5 4x1 3,1,2 2,3:cyclic; do
-    for collective in allreduce reduce_scatter_block allgather bcast reduce barrier gather scatter scan exscan alltoall alltoallv; do
+    for collective in $(sed -n 's/^HX_COLL([A-Z_]*, \([a-z_]*\),.*/\1/p' "$top_srcdir/runtime/base/coll.def"); do
         drawn $collective --shape $shape 240
     done
     wait

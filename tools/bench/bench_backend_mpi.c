@@ -161,7 +161,10 @@ int bench_backend_call(const struct bench_call *c)
     case HX_FUNCTION_GATHERV: status = MPI_Gatherv(in, n, type, out, counts, at, type, c->root, world); break;
     case HX_FUNCTION_SCATTERV: status = MPI_Scatterv(in, counts, at, type, out, n, type, c->root, world); break;
     case HX_FUNCTION_ALLTOALLV: status = MPI_Alltoallv(in, counts, at, type, out, counts, at, type, world); break;
-    default: status = MPI_Barrier(world);
+    case HX_FUNCTION_BARRIER: status = MPI_Barrier(world); break;
+    default:
+        fprintf(stderr, "coll_bench_mpi: MPI has no %s\n", bench_collective_names[c->collective]);
+        return -1;
     }
     return status == MPI_SUCCESS ? 0 : told(bench_collective_names[c->collective], status);
 }

@@ -7,7 +7,7 @@
 #include "runtime/base/coll.h"
 #include "runtime/hierax.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/reduce.h"
+#include "runtime/base/dtype.h"
 #include <stdint.h>
 #include <stdio.h>
 

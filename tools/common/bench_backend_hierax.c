@@ -120,8 +120,10 @@ static hx_status_t call_make(const struct bench_call *c)
     case HX_FUNCTION_GATHERV: return hx_gatherv(c->in, c->count, c->out, c->counts, NULL, c->dtype, c->root, comm);
     case HX_FUNCTION_SCATTERV: return hx_scatterv(c->in, c->counts, NULL, c->out, c->count, c->dtype, c->root, comm);
     case HX_FUNCTION_ALLTOALLV: return hx_alltoallv(c->in, c->counts, c->displs, c->out, c->counts, c->displs, c->dtype, comm);
-    default: return hx_barrier(comm);
+    case HX_FUNCTION_BARRIER: return hx_barrier(comm);
+    case HX_FUNCTION_COUNT: break;
     }
+    return HX_ERR_ARG;
 }
 
 int bench_backend_call(const struct bench_call *call)
