@@ -25,10 +25,5 @@ static inline uint64_t op_fold(hx_op_t op, uint64_t left, uint64_t right, int is
 /* What becomes of one contribution: a truth, where truths are folded. */
 static inline uint64_t op_first(hx_op_t op, uint64_t value)
 {
-    static const int64_t identities[] = {
-#define HX_OP(ID, name, classes, input, identity, fold, mpi) identity,
-#include "runtime/base/dtype.def"
-    };
-
-    return op == HX_MIN || op == HX_MAX ? value : op_fold(op, (uint64_t)identities[op], value, 0);
+    return op == HX_MIN || op == HX_MAX ? value : op_fold(op, (uint64_t)hx_op_rows[op].identity, value, 0);
 }

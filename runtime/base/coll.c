@@ -4,14 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *setting;
-} names[] = {
-#define HX_COLL(ID, name, gives, gets, traits) {#name, #ID},
+static const char *const settings[] = {
+#define HX_COLL(ID, name, gives, gets, traits) #ID,
 #include "runtime/base/coll.def"
 };
 
-static const char *const functions[] = {
+static const char *const functions[] = { /* the collectives come first */
 #define HX_COLL(ID, name, gives, gets, traits) #name,
 #define HX_COLL_WITH_COUNTS(ID, name, of) #name,
 #include "runtime/base/coll.def"
@@ -19,18 +17,18 @@ static const char *const functions[] = {
 
 const char *hx_coll_name(enum hx_coll coll)
 {
-    return (unsigned)coll < HX_COLL_COUNT ? names[coll].name : NULL;
+    return (unsigned)coll < HX_COLL_COUNT ? functions[coll] : NULL;
 }
 
 const char *hx_coll_setting(enum hx_coll coll)
 {
-    return names[coll].setting;
+    return settings[coll];
 }
 
 int hx_coll_parse(const char *text, enum hx_coll *coll)
 {
     for (int i = 0; i < HX_COLL_COUNT; i++) {
-        if (!strcmp(text, names[i].name)) {
+        if (!strcmp(text, functions[i])) {
             *coll = (enum hx_coll)i;
             return 0;
         }

@@ -3,7 +3,6 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/user_table.h"
 #include <assert.h>
-#include <string.h>
 
 /* The rows of dtype.def stand in the order of hierax.h. */
 enum {
@@ -37,28 +36,6 @@ const char *hx_dtype_name(hx_dtype_t dtype)
 const char *hx_op_name(hx_op_t op)
 {
     return (unsigned)op < HX_OP_COUNT ? hx_op_rows[op].name : NULL;
-}
-
-int hx_dtype_parse(const char *text, hx_dtype_t *dtype)
-{
-    for (int i = 0; i < HX_DTYPE_COUNT; i++) {
-        if (!strcmp(text, hx_dtype_rows[i].name)) {
-            *dtype = (hx_dtype_t)i;
-            return 0;
-        }
-    }
-    return -1;
-}
-
-int hx_op_parse(const char *text, hx_op_t *op)
-{
-    for (int i = 0; i < HX_OP_COUNT; i++) {
-        if (!strcmp(text, hx_op_rows[i].name)) {
-            *op = (hx_op_t)i;
-            return 0;
-        }
-    }
-    return -1;
 }
 
 int hx_dtype_is_exact(hx_dtype_t dtype)

@@ -26,17 +26,16 @@ static const struct hx_dtype_row {
 static const struct hx_op_row {
     const char *name;
     unsigned char classes;
+    int64_t identity;
 } hx_op_rows[] = {
-#define HX_OP(ID, name, classes, input, identity, fold, mpi) {#name, classes},
+#define HX_OP(ID, name, classes, input, identity, fold, mpi) {#name, classes, identity},
 #include "runtime/base/dtype.def"
 };
 
 #define HX_DTYPE_COUNT ((int)(sizeof(hx_dtype_rows) / sizeof(*hx_dtype_rows)))
 #define HX_OP_COUNT ((int)(sizeof(hx_op_rows) / sizeof(*hx_op_rows)))
 
-size_t hx_dtype_bytes(hx_dtype_t dtype);           /* the program's own too; 0 for a value that is no datatype */
-const char *hx_dtype_name(hx_dtype_t dtype);       /* "float32" ...; NULL for any but the built-in ones */
-const char *hx_op_name(hx_op_t op);                /* "sum" ... */
-int hx_dtype_parse(const char *text, hx_dtype_t *dtype); /* 0, or -1 */
-int hx_op_parse(const char *text, hx_op_t *op);          /* 0, or -1 */
-int hx_dtype_is_exact(hx_dtype_t dtype); /* associative whatever the order: integers, bytes and pairs */
+size_t hx_dtype_bytes(hx_dtype_t dtype);     /* the program's own too; 0 for a value that is no datatype */
+const char *hx_dtype_name(hx_dtype_t dtype); /* "float32" ...; NULL for any but the built-in ones */
+const char *hx_op_name(hx_op_t op);          /* "sum" ... */
+int hx_dtype_is_exact(hx_dtype_t dtype);     /* associative whatever the order: integers, bytes and pairs */

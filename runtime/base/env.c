@@ -157,17 +157,15 @@ hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides)
     return failed;
 }
 
-static void string_release(char **member)
-{
-    free(*member);
-    *member = NULL;
-}
-
 void hx_env_release(struct hx_env *env)
 {
-    for (int idx = 0; idx < HX_ENV_COUNT; idx++)
-        if (hx_env_rows[idx].type == HX_TYPE_STRING || hx_env_rows[idx].type == HX_TYPE_NODES)
-            string_release((char **)((char *)env + hx_env_rows[idx].offset));
+    for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
+        char **member = (char **)((char *)env + hx_env_rows[idx].offset);
+        if (hx_env_rows[idx].type == HX_TYPE_STRING || hx_env_rows[idx].type == HX_TYPE_NODES) {
+            free(*member);
+            *member = NULL;
+        }
+    }
 }
 
 /* ---- rank 0's settings, to all */
@@ -218,13 +216,6 @@ size_t hx_env_pack_job(const struct hx_env *env, char *text, size_t capacity_byt
     return out.length;
 }
 
-static int hex_digit(char c)
-{
-    const char *found = c ? strchr("0123456789ABCDEF", c) : NULL;
-
-    return found ? (int)(found - "0123456789ABCDEF") : -1;
-}
-
 /* Decode in place; 0, or -1 for a broken escape. */
 static int percent_decode(char *text)
 {
@@ -234,10 +225,9 @@ static int percent_decode(char *text)
         *to = *text;
         if (*text != '%')
             continue;
-        const int high = hex_digit(text[1]), low = high < 0 ? -1 : hex_digit(text[2]);
-        if (low < 0 || (high == 0 && low == 0))
+        const char digits[] = {text[1], text[1] ? text[2] : '\0', '\0'};
+        if (strspn(digits, "0123456789ABCDEF") != 2 || !(*to = (char)strtol(digits, NULL, 16)))
             return -1;
-        *to = (char)(high * 16 + low);
         text += 2;
     }
     *to = '\0';

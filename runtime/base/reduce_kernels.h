@@ -83,28 +83,20 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
 #define LOAD_WHOLE(raw, from) memcpy(&(raw), from, sizeof(raw))
 #define STORE_WHOLE(to, raw) memcpy(to, &(raw), sizeof(raw))
 
-/* LOAD_8 and so on: the low bytes of a vector, the rest zero; through an integer register, not through the stack. */
-#define LOAD_PART(part_type, raw, from)                                               \
+/* The low part_t of a vector, the rest zero; through an integer register, not through the stack. */
+#define LOAD_PART(raw, from)                                                          \
     do {                                                                              \
-        typedef part_type parts_t __attribute__((vector_size(sizeof(raw))));          \
-        part_type part;                                                               \
+        typedef part_t parts_t __attribute__((vector_size(sizeof(raw))));             \
+        part_t part;                                                                  \
         memcpy(&part, from, sizeof(part));                                            \
         raw = (__typeof__(raw))(parts_t){part};                                       \
     } while (0)
-#define STORE_PART(part_type, to, raw)                                                \
+#define STORE_PART(to, raw)                                                           \
     do {                                                                              \
-        typedef part_type parts_t __attribute__((vector_size(sizeof(raw))));          \
-        part_type part = ((parts_t)(raw))[0];                                         \
+        typedef part_t parts_t __attribute__((vector_size(sizeof(raw))));             \
+        part_t part = ((parts_t)(raw))[0];                                            \
         memcpy(to, &part, sizeof(part));                                              \
     } while (0)
-#define LOAD_8(raw, from) LOAD_PART(uint64_t, raw, from)
-#define LOAD_4(raw, from) LOAD_PART(uint32_t, raw, from)
-#define LOAD_2(raw, from) LOAD_PART(uint16_t, raw, from)
-#define LOAD_1(raw, from) LOAD_PART(uint8_t, raw, from)
-#define STORE_8(to, raw) STORE_PART(uint64_t, to, raw)
-#define STORE_4(to, raw) STORE_PART(uint32_t, to, raw)
-#define STORE_2(to, raw) STORE_PART(uint16_t, to, raw)
-#define STORE_1(to, raw) STORE_PART(uint8_t, to, raw)
 
 /* ---- folding one piece at byte offset `at` */
 
@@ -169,23 +161,19 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
         FOLD(acc_wide, raw_wide, LOAD_WHOLE, STORE_WHOLE, PRE, OP, POST)
 
 /* What is left, less than a wide vector. */
+#define FOLD_PART(part_type, PRE, OP, POST)                                                                   \
+    if (sizeof(raw_one) <= sizeof(part_type) && sizeof(raw_small) > sizeof(part_type) && bytes & sizeof(part_type)) { \
+        typedef part_type part_t;                                                                             \
+        FOLD(acc_small, raw_small, LOAD_PART, STORE_PART, PRE, OP, POST);                                     \
+        at += sizeof(part_type);                                                                              \
+    }
 #define FOLD_REST(PRE, OP, POST)                                                                              \
     for (; sizeof(raw_wide) > sizeof(raw_small) && bytes - at >= sizeof(raw_small); at += sizeof(raw_small))  \
         FOLD(acc_small, raw_small, LOAD_WHOLE, STORE_WHOLE, PRE, OP, POST);                                   \
-    if (sizeof(raw_small) > 8 && bytes & 8) {                                                                 \
-        FOLD(acc_small, raw_small, LOAD_8, STORE_8, PRE, OP, POST);                                           \
-        at += 8;                                                                                              \
-    }                                                                                                         \
-    if (sizeof(raw_one) <= 4 && bytes & 4) {                                                                  \
-        FOLD(acc_small, raw_small, LOAD_4, STORE_4, PRE, OP, POST);                                           \
-        at += 4;                                                                                              \
-    }                                                                                                         \
-    if (sizeof(raw_one) <= 2 && bytes & 2) {                                                                  \
-        FOLD(acc_small, raw_small, LOAD_2, STORE_2, PRE, OP, POST);                                           \
-        at += 2;                                                                                              \
-    }                                                                                                         \
-    if (sizeof(raw_one) <= 1 && bytes & 1)                                                                    \
-        FOLD(acc_small, raw_small, LOAD_1, STORE_1, PRE, OP, POST)
+    FOLD_PART(uint64_t, PRE, OP, POST)                                                                        \
+    FOLD_PART(uint32_t, PRE, OP, POST)                                                                        \
+    FOLD_PART(uint16_t, PRE, OP, POST)                                                                        \
+    FOLD_PART(uint8_t, PRE, OP, POST)
 
 #define NOINLINE __attribute__((noinline))
 
@@ -203,7 +191,7 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
     static NOINLINE void of##_##op##_rest(void *dst, const void *const *src, int nsrc, size_t bytes, size_t at) \
     {                                                                                                         \
         FOLD_TYPES(raw, acc);                                                                                 \
-        FOLD_REST(PRE, OP, POST);                                                                             \
+        FOLD_REST(PRE, OP, POST)                                                                              \
     }                                                                                                         \
     static NOINLINE void of##_##op##_wide(void *dst, const void *const *src, int nsrc, size_t bytes)          \
     {                                                                                                         \
@@ -231,7 +219,7 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
         enum { nsrc = 1 };                                                      \
         size_t bytes = count * sizeof(type), at = 0;                            \
         FOLD_WIDE(PRE, ADD, POST);                                              \
-        FOLD_REST(PRE, ADD, POST);                                              \
+        FOLD_REST(PRE, ADD, POST)                                               \
     }
 
 /* ---- what each class of datatypes folds. OWN: a kernel of this datatype; SHARED: one that several have; AVERAGED: it has averages, too */

@@ -165,16 +165,6 @@ void bench_data_fill(void *buf, size_t count, int rank, uint32_t call)
     }
 }
 
-static int64_t identity_of(hx_op_t op)
-{
-    static const int64_t identities[] = {
-#define HX_OP(ID, name, classes, input, identity, fold, mpi) identity,
-#include "runtime/base/dtype.def"
-    };
-
-    return identities[op];
-}
-
 static int64_t fold(int64_t a, int64_t b)
 {
     switch (data.op) {
@@ -217,7 +207,7 @@ static double reduced(size_t i, uint32_t call, int part, int n, int scans)
         return (double)input(winner(i, call, n), i, call, part);
     if (scans && n == 1)
         return (double)input(0, i, call, part);
-    int64_t all = identity_of(data.op);
+    int64_t all = hx_op_rows[data.op].identity;
     for (int r = 0; r < n; r++)
         all = fold(all, input(r, i, call, part));
     return data.op == HX_AVG ? (double)all / n : (double)all;

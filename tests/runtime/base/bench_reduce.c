@@ -28,10 +28,13 @@ int main(int argc, char **argv)
 {
     static const size_t sizes[] = {8, 4 << 10, 64 << 10, 1 << 20};
     static const int source_counts[] = {2, 4, 8};
-    hx_dtype_t dtype = HX_FLOAT32;
+    hx_dtype_t dtype = argc > 1 ? 0 : HX_FLOAT32;
     hx_op_t op = HX_SUM;
-    if ((argc > 1 && hx_dtype_parse(argv[1], &dtype)) || (argc > 2 && hx_op_parse(argv[2], &op)) || argc > 3 ||
-        !hx_reduce_kernel(dtype, op)) {
+    while (argc > 1 && dtype < HX_DTYPE_COUNT && strcmp(argv[1], hx_dtype_rows[dtype].name) != 0)
+        dtype++;
+    while (argc > 2 && op < HX_OP_COUNT && strcmp(argv[2], hx_op_rows[op].name) != 0)
+        op++;
+    if (argc > 3 || !hx_reduce_kernel(dtype, op)) {
         fprintf(stderr, "usage: bench_reduce [dtype [op]], an operation that is defined for the type\n");
         return 2;
     }
