@@ -52,13 +52,13 @@ class Addition:
         with open(os.path.join(self.tree, path), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def after(self, path, line, text):
-        """Put text after the last line that matches."""
+    def after(self, path, line, text, before=False):
+        """Put text after the last line that matches, or before it."""
         old = self.read(path)
         found = list(re.finditer(r"^.*(?:%s).*\n" % line, old, re.M))
         if not found:
             raise SystemExit("FAIL: %s has no line like %s: mend tests/places.py" % (path, line))
-        at = found[-1].end()
+        at = found[-1].start() if before else found[-1].end()
         self.write(path, old[:at] + text + old[at:])
 
     def clones(self, path, pattern, old, new):
@@ -130,14 +130,14 @@ def setting_add(tree):
 
 def datatype_add(tree):
     a = Addition(tree, "datatype")
-    a.after("runtime/hierax.h", "^    HX_INT64_INDEX,", "    HX_CHAR16, /* a character */\n")
+    a.after("runtime/hierax.h", "^    HX_DTYPE_MAX =", "    HX_CHAR16, /* a character */\n", before=True)
     a.after("runtime/base/dtype.def", r"^HX_DTYPE\(", "HX_DTYPE(CHAR16, char16, uint16_t, INTEGER, uint16_t, 16, MPI_DATATYPE_NULL)\n")
     return a
 
 
 def operation_add(tree):
     a = Addition(tree, "operation")
-    a.after("runtime/hierax.h", "^     .*MAXLOC|-0 equals \\+0", "    HX_BXNOR, /* bit-wise equal */\n")
+    a.after("runtime/hierax.h", "^    HX_OP_MAX =", "    HX_BXNOR, /* bit-wise equal */\n", before=True)
     a.after("runtime/base/dtype.def", r"^HX_OP\(",
             "HX_OP(BXNOR, bxnor, HX_CLASS_INTEGER | HX_CLASS_BITS, k * 3 + 1, -1, ~(a ^ b), MPI_OP_NULL)\n")
     a.after("runtime/base/reduce_kernels.h", r"^#define XOR\(", "#define XNOR(a, b) (~((a) ^ (b)))\n")
