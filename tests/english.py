@@ -11,7 +11,8 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+from planted import planted
 
 MOST_WORDS = 25
 
@@ -250,12 +251,7 @@ def check_itself():
         f'say(2, "good"); return hx_warn("{"a b c %s " * 6}" PRIu64 "BAD {"d " * 9}"); }}\n',
         "build/tools/coll_x": "#!/bin/sh\n[ \"$1\" = two ] && echo 'BAD: it is told.' || printf 'Usage: x COMMAND\nGood.\n\n  one  good\n  two  good\n'\n",
     }
-    with tempfile.TemporaryDirectory() as root:
-        for file, code in tree.items():
-            os.makedirs(os.path.join(root, os.path.dirname(file)), exist_ok=True)
-            with open(os.path.join(root, file), "w", encoding="utf-8") as out:
-                out.write(code)
-            os.chmod(os.path.join(root, file), 0o755)
+    with planted(tree) as root:
         found = list(complaints(root, os.path.join(root, "build")))
     wanted = sum(code.count("BAD") for code in tree.values())
     help_text = (f"Usage: a\nGood.\n\n  term  BAD {long}\n  {long}\n      --option=X   BAD it is told\n                   more\n\n"

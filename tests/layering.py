@@ -9,7 +9,8 @@ Usage: layering.py [ROOT]"""
 import os
 import re
 import sys
-import tempfile
+
+from planted import planted
 
 ARROWS = """
 topo:
@@ -164,11 +165,7 @@ def check_itself(arrows):
         "inter/fabric/five.h": "",
         "runtime/plan/README.md": "These files include each other: `plan`, `bad_b`.",
     }
-    with tempfile.TemporaryDirectory() as root:
-        for file, code in tree.items():
-            os.makedirs(os.path.join(root, os.path.dirname(file)), exist_ok=True)
-            with open(os.path.join(root, file), "w", encoding="utf-8") as out:
-                out.write(code)
+    with planted(tree) as root:
         found = [line.split(":")[0] for line in complaints(root, arrows)]
     wanted = sorted([file for file in tree if "/bad_" in file] + ["inter/fabric", "runtime/plan"])
     if sorted(found) != wanted:

@@ -134,13 +134,14 @@ static size_t slots_of(const struct hx_planner *planner, const struct hx_candida
     return hx_planner_live_slots(plan, &sizes, choice.window_fine, choice.window_coarse);
 }
 
+static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+static const char *fallback; /* of them: not looked at */
+
 /* Many ranks on a node with a small cache: all slots of a node stay within half of it. (Bind would refuse more than a rank's bank.) */
 static void slots_fit_the_bank(void **state)
 {
     static const char *const shapes[] = {"64x192", "2x256", "3x171", "2x180,170", "2x300,1", "200", "384", "4x512",
                                          "64x192/2/12", "2x180/2/4,170/3", "200/3"};
-    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
-    const char *fallback;
     struct hx_env env;
     unsigned widest = 0;
 
@@ -179,8 +180,6 @@ static void smaller_nodes_have_room(void **state)
     } cases[] = {{"16,15", 0, 30 << 10, 64}, {"16,15", 0, 700 << 10, 1111}, {"16,15,14", 64, 1 << 20, 7777},
                  {"96,95", 72, 48000, 50},   {"96,95", 72, 4800000, 1300},  {"9,8,5", 0, 9000, 333}, {"3,2", 64, 1 << 20, 7777}};
     static const enum hx_coll colls[] = {HX_COLL_ALLREDUCE, HX_COLL_REDUCE_SCATTER, HX_COLL_ALLGATHER};
-    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
-    const char *fallback;
     struct hx_env env;
     unsigned widest = 0;
 
@@ -288,8 +287,6 @@ static void turns_have_room_on_their_core(void **state)
 static void levels_hold_no_long_vectors(void **state)
 {
     static const enum hx_coll colls[] = {HX_COLL_REDUCE, HX_COLL_REDUCE_SCATTER};
-    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
-    const char *fallback;
     struct hx_env env;
 
     (void)state;

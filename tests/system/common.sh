@@ -44,3 +44,12 @@ await_file() {
     fail "$1 has not $2 lines within 60 s"
     return 1
 }
+
+# passes PROGRAM N NODES ARGUMENT [X=Y...]: a job of PROGRAM ends well
+passes() {
+    local program=$1 n=$2 nodes=$3 argument=$4 options=()
+    shift 4
+    [ "$nodes" = 1 ] || options=(--nodes "$nodes")
+    timeout 200 env "$@" "$run" -n "$n" "${options[@]}" -- "$here/$program" "$argument" >"$tmp/out" 2>"$tmp/err" ||
+        { fail "$program -n $n --nodes $nodes $argument $*: exit $?"; tail -n 5 "$tmp/err" >&2; }
+}

@@ -3,33 +3,24 @@
 # Operations and datatypes of the program's own, on many shapes, in every algorithm that can serve; and what is told where it cannot.
 . "$(dirname "$0")/common.sh"
 
-# passes N NODES LARGEST [X=Y...]
-passes() {
-    local n=$1 nodes=$2 largest=$3 options=()
-    shift 3
-    [ "$nodes" = 1 ] || options=(--nodes "$nodes")
-    timeout 60 env "$@" "$run" -n "$n" "${options[@]}" -- "$here/userops" "$largest" >"$tmp/out" 2>"$tmp/err" ||
-        { fail "-n $n --nodes $nodes $largest $*: exit $?"; tail -n 5 "$tmp/err" >&2; }
-}
-
 large=1048576
 [ -z "${TEST_SANITIZER:-}" ] || large=5000
 for shape in 1:1 3:1 4:2 5:2 3:3; do
-    passes "${shape%:*}" "${shape#*:}" $large
+    passes userops "${shape%:*}" "${shape#*:}" $large
 done
-passes 6 2 5000 HX_CHECK=1 HX_LANES=2 HX_SLICE=4K HX_CHUNK=4K
+passes userops 6 2 5000 HX_CHECK=1 HX_LANES=2 HX_SLICE=4K HX_CHUNK=4K
 for algorithm in mesh mesh_single recursive_doubling tree; do
-    passes 4 1 5000 HX_ALLREDUCE=$algorithm HX_CHECK=1
-    passes 5 2 16 HX_INTER_ALLREDUCE=$algorithm HX_CHECK=1
+    passes userops 4 1 5000 HX_ALLREDUCE=$algorithm HX_CHECK=1
+    passes userops 5 2 16 HX_INTER_ALLREDUCE=$algorithm HX_CHECK=1
 done
-passes 5 5 5000 HX_REDUCE=binomial HX_CHECK=1
-passes 5 2 5000 HX_INTER_REDUCE=binomial HX_CHECK=1
+passes userops 5 5 5000 HX_REDUCE=binomial HX_CHECK=1
+passes userops 5 2 5000 HX_INTER_REDUCE=binomial HX_CHECK=1
 for algorithm in nary nary_sliced; do
-    passes 3 1 5000 HX_ALLREDUCE=$algorithm HX_REDUCE=$algorithm HX_CHECK=1
+    passes userops 3 1 5000 HX_ALLREDUCE=$algorithm HX_REDUCE=$algorithm HX_CHECK=1
 done
 
 # what needs a commutative operation is set aside for others, counted and told
-passes 4 2 16 HX_INTER_ALLREDUCE=ring HX_INTER_REDUCE=knomial HX_EXPLAIN=1
+passes userops 4 2 16 HX_INTER_ALLREDUCE=ring HX_INTER_REDUCE=knomial HX_EXPLAIN=1
 grep -q "allreduce of .* bytes: hier(nary,ring" "$tmp/err" || fail "a commutative operation is not as the settings have it"
 grep -A1 "allreduce of .* bytes: hier(.* ordered" "$tmp/err" | grep -q "not as the settings have it.* (fallback [1-9]" ||
     fail "the settings that were set aside are not told: $(grep -A1 "allreduce of .* ordered" "$tmp/err" | head -2)"

@@ -67,11 +67,10 @@ static const char doc[] =
     "other. Column sent/rank: the bytes that a rank sends to other nodes or writes for ranks of its own node. Both are those "
     "of the busiest rank. The plan is rank 0's.";
 
-static int collective_take(void *options, char **words, int n, char error[OPTION_TEXT_BYTES])
+static int collective_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {
     struct bench_options *o = options;
 
-    (void)n;
     return option_collective_add(words[0], bench_collective_names, o->collectives, &o->ncollectives, error) < 0 ? -1 : 1;
 }
 

@@ -213,7 +213,7 @@ enum option_end option_parse(const struct option_tool *tool, int argc, char **ar
         if (key == 'h' || key == 'V')
             return key == 'h' ? OPTION_HELP : OPTION_VERSION;
         if (key == 1) {
-            if ((took = tool->word(options, argv + optind - 1, argc - optind + 1, error)) < 0)
+            if ((took = tool->word(options, argv + optind - 1, error)) < 0)
                 return OPTION_WRONG;
             optind += took - 1;
             continue;
@@ -228,7 +228,7 @@ enum option_end option_parse(const struct option_tool *tool, int argc, char **ar
             return OPTION_WRONG;
     }
     for (at = optind; at < argc; at += took) /* behind -- */
-        if ((took = tool->word(options, argv + at, argc - at, error)) < 0)
+        if ((took = tool->word(options, argv + at, error)) < 0)
             return OPTION_WRONG;
     return OPTION_GO_ON;
 }

@@ -42,12 +42,11 @@ static const char doc[] =
     "ok, warn or fail, with its meaning and its remedy. With warn a job runs, but slower, or something close to it will fail.\n\n"
     "The exit status is 0; 1 if Hierax cannot start, or the doctor has found a fail; 2 for a wrong command line or setting.";
 
-static int word_take(void *options, char **words, int n, char error[OPTION_TEXT_BYTES])
+static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {
     struct info_options *o = options;
     const char *names[HX_COLL_COUNT + 1] = {NULL};
 
-    (void)n;
     for (int i = 0; i < HX_COLL_COUNT; i++)
         names[i] = hx_coll_name((enum hx_coll)i);
     if (!o->table)

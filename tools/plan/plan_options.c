@@ -123,13 +123,12 @@ static int algorithm_take(void *options, const char *name, char error[OPTION_TEX
 }
 
 /* Whatever is no option: the command, then sizes and collectives. */
-static int word_take(void *options, char **words, int n, char error[OPTION_TEXT_BYTES])
+static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {
     struct plan_options *o = options;
     const char *commands[PLAN_COMMANDS_MAX + 1] = {NULL}, *colls[HX_COLL_COUNT + 1] = {NULL};
     char *word = words[0];
 
-    (void)n;
     for (int c = 0; plan_commands[c].name; c++)
         commands[c] = plan_commands[c].name;
     for (int i = 0; i < HX_COLL_COUNT; i++)

@@ -67,12 +67,14 @@ static int setting_take(void *given, const char *text, char error[OPTION_TEXT_BY
 }
 
 /* The program; what follows is its own. */
-static int program_take(void *given, char **words, int n, char error[OPTION_TEXT_BYTES])
+static int program_take(void *given, char **words, char error[OPTION_TEXT_BYTES])
 {
-    struct options *options = given;
+    int n = 0;
 
     (void)error;
-    options->program = words;
+    ((struct options *)given)->program = words;
+    while (words[n])
+        n++;
     return n;
 }
 

@@ -150,12 +150,11 @@ static const char doc[] =
     "The exit status is 0; 1 if something failed or diff found a difference; 2 for a wrong command line, setting or table. "
     "After a signal it is 128 and the signal's number.";
 
-static int word_take(void *options, char **words, int n, char error[OPTION_TEXT_BYTES])
+static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {
     struct tune_options *o = options;
     int chosen;
 
-    (void)n;
     if (o->command != TUNE_RUN)
         o->files[o->nfiles++] = words[0];
     else if ((chosen = option_choose("command", words[0], command_names, error)) < 0)
