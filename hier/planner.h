@@ -105,6 +105,12 @@ double hx_planner_vector_bytes(const struct hx_planner *planner, enum hx_coll co
 /* Bytes of slots that are live at once on one rank. */
 size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *sizes, unsigned window_fine, unsigned window_coarse);
 
+/* The plan of a candidate, from the cache or new. The caller gets a reference. */
+hx_status_t hx_planner_plan(struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan **out);
+/* choice.c: see choose of struct hx_planner_ops. */
+hx_status_t hx_planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, struct hx_traits traits,
+                              uint64_t count, uint32_t elem_bytes, struct hx_choice *choice);
+
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
                             const struct hx_job *job, const struct hx_net_profile *net); /* net NULL: EFA's */
 void hx_planner_release(struct hx_planner *planner);

@@ -15,7 +15,7 @@ import tempfile
 
 LIMITS = {"algorithm": 3, "collective": 8, "setting": 1, "datatype": 3, "operation": 3}
 GENERATED = ("configure", "aclocal.m4", "Makefile.in", "build-aux", "m4")  # by autogen.sh
-TARGETS = ("tools/coll_info tools/coll_plan tools/coll_run tools/coll_bench tests/runtime/plan/test_explain "
+TARGETS = ("tools/coll_info tools/coll_plan tools/coll_run tools/coll_bench tests/runtime/plan/test_print "
            "tests/runtime/base/print_env").split()
 
 source = os.path.abspath(os.environ["top_srcdir"])
@@ -87,7 +87,7 @@ def algorithm_add(tree, example):
     a.write("inter/algorithms/allgather_places.c",
             '#include "runtime/plan/plan.h"\n\n' + example.replace("hx_allgather_ring", "hx_allgather_places").replace('"ring"', '"places"'))
     a.after("inter/algorithms/algorithms.mk", "inter/algorithms/allgather_ring.c", "    inter/algorithms/allgather_places.c \\\n")
-    a.touched.add("tests/golden/allgather_places.txt")  # test_explain --update writes it
+    a.touched.add("tests/golden/allgather_places.txt")  # test_print --update writes it
     return a
 
 
@@ -180,7 +180,7 @@ def run(build, command, wanted, environment=None, status=0):
 
 
 def additions_prove(build):
-    run(build, "tests/runtime/plan/test_explain --update", [])
+    run(build, "tests/runtime/plan/test_print --update", [])
     with open(os.path.join(build, "../tests/golden/allgather_places.txt"), encoding="utf-8") as file:
         if "send" not in file.read():
             fail("the golden text of the algorithm has no message")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* hx_plan_info: which plan a call would have, and what it does. */
 #include "runtime/api/call.h"
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/user_table.h"

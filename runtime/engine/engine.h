@@ -323,7 +323,12 @@ struct hx_transfers {
     struct hx_transfer *t;
 };
 int hx_transfer_next(const struct hx_run *run, struct hx_transfers *at);
-int hx_transfer_progress(struct hx_engine *engine); /* rings only; nonzero when something moved */
+
+/* shm_ring.c: start a transfer with peer, a rank of this node, through this ring of the pair, after those that were started there before. */
+void hx_shm_ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer, int ring);
+int hx_shm_rings_progress(struct hx_engine *engine); /* move what can be moved; returns the number of chunks */
+void hx_shm_rings_cancel(struct hx_engine *engine);  /* forget all transfers under way */
+
 /* Among the signatures of calls that this rank has bound last in the engine, is there one for which match holds? *out: that one. */
 typedef int hx_signature_match_t(const struct hx_signature *signature, void *arg);
 int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *match, void *arg, struct hx_signature *out);

@@ -6,7 +6,7 @@ hx_sources += runtime/engine/awaited.c runtime/engine/awaited.h runtime/engine/b
     runtime/engine/liveness.h runtime/engine/members.h runtime/engine/pairs.c runtime/engine/pairs.h \
     runtime/engine/peer_map.c runtime/engine/process.h runtime/engine/purpose.def runtime/engine/run.c \
     runtime/engine/run.h runtime/engine/run_slices.c runtime/engine/shared_alloc.c runtime/engine/shared_alloc.h \
-    runtime/engine/shm_write.c runtime/engine/shm_write.h runtime/engine/signature.c runtime/engine/signature.h \
+    runtime/engine/shm_ring.c runtime/engine/shm_write.c runtime/engine/shm_write.h runtime/engine/signature.c runtime/engine/signature.h \
     runtime/engine/stall.c runtime/engine/stall.h runtime/engine/stand.h runtime/engine/trace_spans.c \
     runtime/engine/trace_spans.h runtime/engine/transfer.c runtime/engine/wait.c runtime/engine/wait.h \
     runtime/engine/whereabouts.c runtime/engine/whereabouts.h

@@ -18,7 +18,7 @@ int hx_run_move_others(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
     struct hx_process *process = engine->process;
-    int moved = engine->nactive ? hx_transfer_progress(engine) : 0;
+    int moved = engine->nactive ? hx_shm_rings_progress(engine) : 0;
 
     if (moved)
         hx_wait_clock_renew(&engine->wait_clock);
@@ -330,7 +330,7 @@ int hx_run_advance(struct hx_engine *engine)
         if (hx_slices_finished(run->bound))
             return 1;
         if (engine->nactive)
-            engine->process->moves += (uint64_t)hx_transfer_progress(engine);
+            engine->process->moves += (uint64_t)hx_shm_rings_progress(engine);
     } while (hx_slices_advance(run) && run->status == HX_SUCCESS && ++engine->process->moves);
     if (engine->process->moves != moves)
         hx_wait_clock_renew(&engine->wait_clock);

@@ -1,168 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers: SEND and RECV of a plan. Between ranks of one node they pass through the sender's shared ring, chunk by
- * chunk; between nodes they are messages of the transport. */
-#include "runtime/base/memcpy.h"
+/* Transfers: SEND and RECV of a plan. Between ranks of one node they pass through a ring in shared memory (shm_ring.c). Between nodes they
+ * are messages of the transport. */
 #include "runtime/engine/pairs.h"
-#include "runtime/engine/shm_write.h"
 #include "runtime/engine/signature.h"
 #include "runtime/base/probe.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Copy n bytes between the transfer's segments, from where it stands, and a chunk. */
-static void segments_move(struct hx_engine *engine, struct hx_transfer *t, unsigned char *chunk, size_t n, int to_chunk)
-{
-    while (n) {
-        const struct hx_segment *segment = &t->net.segments[t->segment];
-        size_t part = segment->bytes - t->within < n ? segment->bytes - t->within : n;
-        unsigned char *at = (unsigned char *)segment->base + t->within;
-        if (to_chunk && part >= HX_SHARE_LEAST)
-            hx_share(engine, chunk, at, part);
-        else if (to_chunk)
-            hx_memcpy(chunk, at, part);
-        else
-            hx_memcpy(at, chunk, part);
-        chunk += part;
-        n -= part;
-        t->within += part;
-        if (t->within == segment->bytes) {
-            t->segment++;
-            t->within = 0;
-        }
-    }
-}
-
-/* The sender has another call in mind, or another length: the transfer has failed. */
-static __attribute__((noinline)) void transfer_differs(const struct hx_engine *engine, const struct hx_ring_entry *entry,
-                                                       struct hx_transfer *t, int from)
-{
-    int sender = engine->node.ranks[from];
-    char text[3 * HX_CALL_TEXT_BYTES];
-
-    if (entry->stamp != t->stamp) {
-        hx_stamps_tell(engine, t->stamp, sender, entry->stamp, text, sizeof(text));
-    } else {
-        snprintf(text, sizeof(text), "rank %d sent %llu bytes where rank %d expects %zu", sender,
-                 (unsigned long long)(entry->left + t->net.completed_bytes), engine->members->rank, t->net.total_bytes);
-    }
-    hx_fail(HX_ERR_MISMATCH, "%s", text);
-    hx_detail_keep(t->net.why);
-    t->net.done = -HX_ERR_MISMATCH;
-}
-
-/* The number from which chunks are counted. It is above all numbers of earlier communicators in this ring, so their chunks are ignored. */
-static uint64_t ring_base(const struct hx_engine *engine)
-{
-    return engine->first_call << HX_SLICE_BITS;
-}
-
-/* Move the chunks of the queue's first transfer for which there is room or data. Returns how many. */
-static int ring_move(struct hx_engine *engine, struct hx_ring_queue *q, struct hx_transfer *t)
-{
-    const struct hx_node *node = &engine->node;
-    struct hx_ring *ring = q->sending ? hx_node_ring(node, node->me, q->peer, q->ring)
-                                      : hx_node_ring(node, q->peer, node->me, q->ring);
-    int moved = 0;
-
-    while (t->net.completed_bytes < t->net.total_bytes) {
-        struct hx_ring_entry *entry = hx_ring_entry(node, ring, q->number);
-        size_t left = t->net.total_bytes - t->net.completed_bytes;
-        size_t n = left < node->shared->ring_chunk_bytes ? left : node->shared->ring_chunk_bytes;
-        if (q->sending) {
-            /* acquire pairs with the receiver's release of taken: it has read the entry's former chunk */
-            uint64_t taken = atomic_load_explicit(&ring->taken, memory_order_acquire);
-            if (taken < ring_base(engine)) /* left by an earlier communicator */
-                taken = ring_base(engine);
-            if (q->number - taken >= HX_RING_ENTRIES)
-                break;
-            entry->stamp = t->stamp;
-            entry->left = left;
-            segments_move(engine, t, entry->data, n, 1);
-            atomic_store_explicit(&entry->full, ++q->number, memory_order_release);
-        } else {
-            /* acquire pairs with the sender's release of full: the chunk is there */
-            if (atomic_load_explicit(&entry->full, memory_order_acquire) != q->number + 1)
-                break;
-            if (entry->stamp != t->stamp || entry->left != left) {
-                transfer_differs(engine, entry, t, q->peer);
-                break;
-            }
-            segments_move(engine, t, entry->data, n, 0);
-            atomic_store_explicit(&ring->taken, ++q->number, memory_order_release);
-        }
-        t->net.completed_bytes += n;
-        moved++;
-    }
-    if (moved) {
-        hx_wake_fence();
-        hx_wake(node->shared, hx_node_doorbell(node, q->peer));
-    }
-    return moved;
-}
-
-/* Returns the number of chunks moved. */
-static int queue_progress(struct hx_engine *engine, struct hx_ring_queue *q)
-{
-    int moved = 0;
-
-    while (q->head && q->head->net.done == 0) { /* else it has failed */
-        struct hx_transfer *t = q->head;
-        moved += ring_move(engine, q, t);
-        if (t->net.completed_bytes < t->net.total_bytes)
-            break;
-        t->net.done = 1;
-        HX_PROBE_DONE(&t->net);
-        q->head = t->next;
-    }
-    return moved;
-}
-
-int hx_transfer_progress(struct hx_engine *engine)
-{
-    int moved = 0;
-
-    for (int i = 0; i < engine->nactive;) {
-        struct hx_ring_queue *q = &engine->queues[engine->active[i]];
-        moved += queue_progress(engine, q);
-        if (q->head) {
-            i++;
-        } else {
-            q->active = 0;
-            engine->active[i] = engine->active[--engine->nactive];
-        }
-    }
-    return moved;
-}
-
-static void ring_start(struct hx_engine *engine, struct hx_transfer *t, int peer, int ring)
-{
-    int sending = t->net.direction == HX_NET_SEND;
-    struct hx_ring_queue *q = &engine->queues[(peer * HX_PAIR_RINGS + ring) * 2 + sending];
-
-    q->peer = peer;
-    q->ring = ring;
-    q->sending = sending;
-    if (q->number < ring_base(engine)) /* this is the first transfer */
-        q->number = ring_base(engine);
-    t->next = NULL;
-    t->segment = 0;
-    t->within = 0;
-    if (sending) {
-        engine->ring_messages++;
-        engine->ring_bytes += t->net.total_bytes;
-    }
-    if (q->head) {
-        q->tail->next = t;
-        q->tail = t;
-        return;
-    }
-    q->head = q->tail = t;
-    queue_progress(engine, q);
-    if (q->head && !q->active) {
-        q->active = 1;
-        engine->active[engine->nactive++] = (int)(q - engine->queues);
-    }
-}
 
 /* Point the transfer's segments at the step's range. Returns 0, or -1 when memory is exhausted. */
 static int segments_set(struct hx_run *run, const struct hx_instance *instance, struct hx_transfer *t,
@@ -227,7 +70,7 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     t->stamp = engine->pairs ? run->bound->signature_bits : run->stamp;
     HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */
-        ring_start(engine, t, engine->members->shape->local_of[rank], bs->ring + (int)(instance->slice % bs->window));
+        hx_shm_ring_start(engine, t, engine->members->shape->local_of[rank], bs->ring + (int)(instance->slice % bs->window));
         return;
     }
     t->far = 1 + rank;
@@ -281,10 +124,5 @@ void hx_transfer_cancel_all(struct hx_run *run)
     for (struct hx_transfers at = {0}; hx_transfer_next(run, &at); at.t->net.done = 1)
         while (at.t->far && !at.t->net.done && !hx_registry.net->cancel(net, &at.t->net))
             hx_registry.net->progress(net);
-    for (int i = 0; i < engine->nactive; i++) {
-        struct hx_ring_queue *q = &engine->queues[engine->active[i]];
-        q->head = NULL;
-        q->active = 0;
-    }
-    engine->nactive = 0;
+    hx_shm_rings_cancel(engine);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The checker's steps: what each does to cells, values and clocks. */
 #include "runtime/plan/check_run.h"
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

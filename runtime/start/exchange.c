@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Fence 3 of start-up: who is where. Leaders read the nodes' values one after the other: the lowest rank that no node read so far holds is
- * the leader of the next. */
+/*
+ * What ranks send each other to start a job, in three fences of the bootstrap:
+ *   1  rank 0 puts its version, a secret, its JOB settings and the facts by which plans are chosen (job_facts.c)
+ *   2  inside the node's join: all ranks of a node have met
+ *   3  the leader (lowest rank) of each node puts one value: the ranks of the node and their addresses. Leaders read the nodes' values one
+ *      after the other. The lowest rank that no value named so far is the leader of the next node. This file does fence 3.
+ *
+ * startup.h has the structs. A rank that cannot start goes through all fences nevertheless. Its failure takes the place of its address, so
+ * every rank fails at once and names that rank and its reason. If a rank has no fences, or no value of rank 0, the others cannot go on. Then
+ * the launcher gets the error.
+ */
 #include "runtime/bootstrap/launcher.h"
 #include "runtime/api/failed.h"
 #include "runtime/engine/fetch.h"

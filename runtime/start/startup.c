@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Start-up, in three fences of the bootstrap:
- *   1  rank 0 tells its version, a secret, its JOB settings and the facts by which plans are chosen (job_facts.c)
- *   2  inside the node's join: all ranks of a node have met
- *   3  the leader (lowest rank) of each node has put one value with its ranks and their addresses (exchange.c)
- *
- * A rank that cannot start goes through all fences nevertheless: its failure takes the place of its address, so that every rank fails at
- * once and says which rank it was and why. Only without fences or what rank 0 tells nobody can go on: then the launcher is told.
- */
+/* Start-up of a process, through the three fences that exchange.c describes, up to the communicator of all ranks. */
 #include "runtime/start/startup.h"
 #include "runtime/api/failed.h"
 #include "runtime/engine/fetch.h"

@@ -2,7 +2,7 @@
 /* One rank of a job of single-rank nodes: what the transport counted in one call is what the plan says, to the byte.
  * usage: live_counters COLLECTIVE ALGORITHM (as forced by the environment) */
 #include "runtime/api/comm.h"
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 #include "tools/common/bench_backend.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * one rank, or on one node where it needs shared memory. */
 #include "tools/info/coll_info.h"
 #include "hier/planner.h"
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 #include <stdlib.h>
 
 #define SHARE_BYTES 32768 /* of the vector, per rank: any part that an algorithm cuts is whole */

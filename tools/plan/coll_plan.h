@@ -4,7 +4,7 @@
 
 #include "hier/planner.h"
 #include "tools/common/options.h"
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 #include "runtime/base/reduce.h"
 #include "tools/common/report.h"
 #include <json.h>

@@ -3,7 +3,7 @@
  * equal on all ranks is. */
 #include "hier/planner.h"
 #include "runtime/plan/check.h"
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

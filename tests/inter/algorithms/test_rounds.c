@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "hier/cost/cost.h"
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 #include "tests/runtime/plan/plans.h"
 
 #define MAX_P 70

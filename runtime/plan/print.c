@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plans as text and as numbers. */
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 #include <string.h>
 
 #define OPERAND_BYTES 96

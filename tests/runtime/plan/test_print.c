@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/runtime/plan/plans.h"
-#include "runtime/plan/explain.h"
+#include "runtime/plan/print.h"
 
 static int update;
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which plan is chosen, and why:
+ *   1  candidates.c lists the plans that the settings leave
+ *   2  if a table has an entry for this call, its plan is taken (table_choice.c)
+ *   3  otherwise the plan for which the cost model predicts the least time (cost/)
+ *   4  cut_slices.c cuts the vector; if the slots of the plan do not fit, the next best plan is taken
+ * HX_EXPLAIN=1 prints the choice, its reason, and the predicted times of the other candidates.
+ */
+#include "hier/planner.h"
+#include "runtime/base/error.h"
+#include "topo/ring_order.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a table's entry was measured with, if that was something else. */
+static const char *measured_with(const struct hx_planner *planner, const struct hx_table_entry *tuned, struct hx_traits traits)
+{
+    struct hx_table_entry key;
+
+    hx_table_key(&key, tuned->coll, traits, planner->shape, planner->provider);
+    return key.numbers == tuned->numbers ? key.shared_alloc == tuned->shared_alloc ? "" : " (in other memory)"
+           : key.shared_alloc == tuned->shared_alloc ? " (of floats)" : " (of floats, in other memory)";
+}
+
+static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, struct hx_traits traits, double bytes,
+                    const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
+{
+    char name[HX_CANDIDATE_NAME_BYTES];
+    int members;
+    double least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
+
+    hx_candidate_name(&candidates[best], name);
+    fprintf(stderr, "hierax plan: %s of %.0f bytes: %s, predicted %.1f us; %llu slices", hx_coll_name(candidates[best].coll), bytes,
+            name, least, (unsigned long long)choice->fine_slices);
+    if (planner->shape->nnodes > 1)
+        fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
+    fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
+    if (planner->cost.shared_alloc)
+        fprintf(stderr, "hierax plan:   for buffers of hx_alloc\n");
+    if (planner->shape->ring && hx_candidate_sender(&candidates[best], planner->shape, &members)->needs & HX_PASSES_RING) {
+        char order[256];
+        hx_ring_order_format(planner->shape->ring, planner->shape->nnodes, order, sizeof(order));
+        fprintf(stderr, "hierax plan:   the ring passes the nodes in the order %s\n", order);
+    }
+    if (tuned && !strcmp(tuned->plan, name))
+        fprintf(stderr, "hierax plan:   from the table: measured%s %.1f us, and %.1f us with "
+                        "%s\n", measured_with(planner, tuned, traits), tuned->us,
+                tuned->default_us, tuned->default_plan);
+    else if (tuned)
+        fprintf(stderr, "hierax plan:   the table says %s, which this job cannot use\n", tuned->plan);
+    if (fallback)
+        fprintf(stderr, "hierax plan:   %s (fallback %llu of this job)\n", fallback, (unsigned long long)planner->fallbacks);
+    for (int i = 0; i < n; i++) {
+        struct hx_cost cost = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes);
+        hx_candidate_name(&candidates[i], name);
+        if (i != best)
+            fprintf(stderr, "hierax plan:   not %-40s %10.1f us (%.1f x): intra %.1f, inter %.1f in %.0f rounds\n", name, cost.total_us,
+                    cost.total_us / least, cost.intra_us, cost.inter_us, cost.rounds);
+    }
+}
+
+/* The tuned plan, or else the cheapest, for whose slots there is room; of long elements there may be none for one that needs them. */
+static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, struct hx_traits traits,
+                                uint64_t count, uint32_t elem_bytes, const struct hx_table_entry **tuned, struct hx_choice *choice)
+{
+    enum hx_coll coll = candidates[0].coll;
+    double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
+
+    *tuned = hx_planner_tuned(planner, coll, traits, bytes, candidates, *n, best);
+    for (; *n > 0; *best = -1) {
+        hx_status_t status;
+        uint64_t slice_bytes = *best >= 0 ? (*tuned)->slice_bytes : 0;
+        if (*best < 0)
+            *best = hx_planner_best(planner, candidates, *n, bytes);
+        if ((status = hx_planner_plan(planner, &candidates[*best], &choice->plan)) != HX_SUCCESS)
+            return status;
+        status = hx_planner_slices(planner, &candidates[*best], choice->plan, count, elem_bytes, slice_bytes, choice);
+        if (status == HX_SUCCESS && choice->slot_bytes <= planner->bank_bytes) {
+            choice->turns = hx_planner_turns(planner, choice->slot_bytes);
+            return HX_SUCCESS;
+        }
+        hx_plan_release(choice->plan);
+        if (status != HX_SUCCESS)
+            return status;
+        candidates[*best] = candidates[--*n];
+    }
+    return hx_fail(HX_ERR_ENV, "no plan for %s of %u-byte elements fits this shape, a rank's slots of %zu bytes and the HX_* settings",
+                   hx_coll_name(coll), elem_bytes, planner->bank_bytes);
+}
+
+hx_status_t hx_planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, struct hx_traits traits,
+                              uint64_t count, uint32_t elem_bytes, struct hx_choice *choice)
+{
+    double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
+    struct hx_candidate *candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates));
+    const struct hx_table_entry *tuned = NULL;
+    const char *fallback;
+    hx_status_t status;
+    int n, best, untabled = 0;
+
+    if (!candidates)
+        return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
+    planner->cost.shared_alloc = traits.shared_alloc;
+    n = hx_planner_candidates(planner, coll, root, traits.folding, bytes, candidates, &fallback);
+    candidates[0].coll = coll; /* also where there are none */
+    status = choose_among(planner, candidates, &n, &best, traits, count, elem_bytes, &tuned, choice);
+    planner->chosen++;
+    if (status == HX_SUCCESS && tuned) {
+        char name[HX_CANDIDATE_NAME_BYTES];
+        hx_candidate_name(&candidates[best], name);
+        untabled = strcmp(name, tuned->plan) != 0;
+        planner->by_table += !untabled;
+        untabled = untabled && !hx_forced_setting(planner, name); /* a setting counts more */
+    }
+    planner->fallbacks += fallback || untabled;
+    if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
+        explain(planner, candidates, n, best, traits, bytes, fallback, tuned, choice);
+    free(candidates);
+    return status;
+}
