@@ -38,7 +38,12 @@ const char *hx_op_name(hx_op_t op)
     return (unsigned)op < HX_OP_COUNT ? hx_op_rows[op].name : NULL;
 }
 
+int hx_dtype_is(hx_dtype_t dtype, int classes)
+{
+    return is_dtype(dtype) && hx_dtype_rows[dtype].class & classes;
+}
+
 int hx_dtype_is_exact(hx_dtype_t dtype)
 {
-    return is_dtype(dtype) && !(hx_dtype_rows[dtype].class & (HX_CLASS_FLOATING | HX_CLASS_COMPLEX));
+    return hx_dtype_is(dtype, ~(HX_CLASS_FLOATING | HX_CLASS_COMPLEX));
 }

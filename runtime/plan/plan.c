@@ -130,5 +130,5 @@ struct hx_traits hx_traits_of(hx_dtype_t dtype)
 {
     if (hx_dtype_is_exact(dtype))
         return (struct hx_traits){HX_FOLDS_EXACTLY, HX_NUMBERS_INTEGER, 0};
-    return (struct hx_traits){HX_FOLDS_ALIKE, hx_dtype_rows[dtype].class == HX_CLASS_HALF ? HX_NUMBERS_HALF : HX_NUMBERS_FLOAT, 0};
+    return (struct hx_traits){HX_FOLDS_ALIKE, hx_dtype_is(dtype, HX_CLASS_HALF) ? HX_NUMBERS_HALF : HX_NUMBERS_FLOAT, 0};
 }

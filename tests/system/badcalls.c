@@ -440,7 +440,7 @@ static void wrong_user(void)
     EXPECT(hx_op_free((hx_op_t)type), HX_ERR_ARG, NULL, "is a handle of the other kind");
     EXPECT(hx_dtype_free((hx_dtype_t)op), HX_ERR_ARG, NULL, "is a handle of the other kind");
     EXPECT(hx_allreduce(in, out, 3, type, HX_SUM, world), HX_ERR_ARG, world, "operation sum is not defined for datatype");
-    EXPECT(hx_allreduce(in, out, 3, type, HX_SUM, world), HX_ERR_ARG, world, "of 4 bytes, which is the program's own");
+    EXPECT(hx_allreduce(in, out, 3, type, HX_SUM, world), HX_ERR_ARG, world, "of hx_dtype_contiguous (4 bytes); create an operation with hx_op_create");
     EXPECT(hx_allreduce(in, out, 3, (hx_dtype_t)op, op, world), HX_ERR_ARG, world, "hx_allreduce: datatype");
     EXPECT(hx_allreduce(in, out, 3, HX_INT32, (hx_op_t)type, world), HX_ERR_ARG, world, "hx_allreduce: operation");
     EXPECT(hx_allreduce(in, out, SIZE_MAX / 2, type, op, world), HX_ERR_ARG, world, "of 4-byte elements is more than an address space");
