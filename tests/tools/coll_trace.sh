@@ -64,7 +64,7 @@ lost=$(sed -n 's/.*"dropped":\([0-9]*\).*/\1/p' "$tmp/s.0")
 [ "$kept" -ge 100 ] && [ "$kept" -le 1000 ] && [ "${lost:-0}" -gt "$kept" ] || fail "small ring: $kept spans are kept, ${lost:-none} lost"
 grep -q "rank 0 lost the oldest $lost of $((lost + kept)) records" "$tmp/err" || { fail "small ring: kept and lost do not add up"; cat "$tmp/err" >&2; }
 has "$tmp/s.0" "$lost earlier records lost" "small ring"
-"$tool" summary "$tmp"/s.* | grep -q "records were lost" || fail "the summary does not say that records were lost"
+"$tool" summary "$tmp"/s.* | grep -q "records are lost" || fail "the summary does not say that records were lost"
 
 # ---- a call that never ends: the others' traces show whom they waited for
 job "$tmp/h" -n 3 --env HX_TIMEOUT=3 --timeout 30 -- "$traced" 1 absent 2
@@ -78,7 +78,7 @@ sys.exit(not (len(call) == 1 and call[0]["dur"] > 2.5e6 and waits))
 END
 done
 "$tool" summary "$tmp"/h.[01] >/dev/null 2>"$tmp/err" || fail "summary of what a failed job left: exit $?"
-has "$tmp/err" "of the job's 3 ranks 1 are missing, rank 2 first" "missing rank"
+has "$tmp/err" "1 of 3 traces are missing (the first is of rank 2)" "missing rank"
 
 # ---- bad input
 job "$tmp/no/such" -n 2 -- "$traced" 1 && fail "a trace that cannot be written is no error"
@@ -98,22 +98,22 @@ refuses 1 "another job" merge "$tmp/out.json" "$tmp/h.0" "$tmp/s.1"
 cmp "$tmp/h.0" "$tmp/before" && [ "$(cat "$tmp/out.json")" = "as it was" ] || fail "a merge that is refused has written"
 ! ls "$tmp"/out.json.*new >/dev/null 2>&1 || fail "a merge that is refused leaves something beside OUT"
 refuses 1 "$tmp/none: No such file" summary "$tmp/none"
-refuses 1 "as another file is" summary "$tmp/s.0" "$tmp/s.0"
+refuses 1 "another file is also from rank 0" summary "$tmp/s.0" "$tmp/s.0"
 refuses 1 "another job" summary "$tmp/s.0" "$tmp/h.1"
 refuses 1 "cannot write $tmp/no/out: No such file" merge "$tmp/no/out" "$tmp/s.0"
 [ ! -w /dev/full ] || refuses 1 "cannot write /dev/full: No space left on device" merge /dev/full "$tmp/s.0"
 : >"$tmp/empty"
-refuses 0 "$tmp/empty: it is empty: its rank ended without hx_finalize" summary "$tmp/s.0" "$tmp/empty"
-refuses 0 "$tmp/empty: it is empty" merge "$tmp/out" "$tmp/empty" "$tmp/s.0"
+refuses 0 "$tmp/empty: the file is empty: its rank ended without hx_finalize" summary "$tmp/s.0" "$tmp/empty"
+refuses 0 "$tmp/empty: the file is empty" merge "$tmp/out" "$tmp/empty" "$tmp/s.0"
 has "$tmp/out" '"traceEvents"' "a merge beside an empty trace"
-refuses 1 "there is no trace in these files" merge "$tmp/out" "$tmp/empty"
+refuses 1 "these files have no trace" merge "$tmp/out" "$tmp/empty"
 echo "more" | cat "$tmp/s.0" - >"$tmp/longer"
 refuses 1 "not JSON" summary "$tmp/longer"
 head -c 5000 "$tmp/s.0" >"$tmp/cut"
 refuses 1 "$tmp/cut:$(($(wc -l <"$tmp/cut") + 1)):" summary "$tmp/cut"
 has "$tmp/err" "not JSON: it ends too early" "a part of a trace"
 echo '{"otherData":{"ranks":1}}' >"$tmp/foreign"
-refuses 1 "not a trace of Hierax: it has no origin_ns" merge "$tmp/out" "$tmp/foreign"
+refuses 1 'not a trace of Hierax: it has no valid member "origin_ns"' merge "$tmp/out" "$tmp/foreign"
 "$tool" --help | grep -q "coll_trace summary" || fail "--help does not teach"
 
 # ---- probes
