@@ -141,7 +141,7 @@ static void deadlock_find(struct hx_check_run *run)
         }
     }
     if (stuck)
-        hx_check_fault(run, "deadlock: %d steps wait for ever:%s", waiting, text);
+        hx_check_fault(run, "deadlock: %d steps wait forever:%s", waiting, text);
 }
 
 static void calls_check(struct hx_check_run *run)

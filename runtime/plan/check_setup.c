@@ -133,7 +133,7 @@ static void places_compare(struct hx_check_rank *r)
                  theirs->stage->first_flag != stage->first_flag || theirs->stage->nflags != stage->nflags ||
                  theirs->ring != mine->ring))
                 hx_check_fault(r->run,
-                               "call %d, rank %d, stage %d (%s): its slot, flags or rings stand elsewhere than those of rank %d",
+                               "call %d, rank %d, stage %d (%s): its slot, flags or rings have other places than those of rank %d",
                                r->call, r->rank, s, stage->algorithm, theirs->of->rank);
         }
     }

@@ -68,7 +68,7 @@ void hx_check_step_access(struct hx_check_step *s, uint32_t cell, int writes, co
     char place[HX_CHECK_PLACE_BYTES];
 
     if (before)
-        hx_check_step_fault(s, "race: %s %s what is accessed, in no order with this, by %s%s", writes ? "writes" : "reads", what,
+        hx_check_step_fault(s, "race: this %s of %s is not ordered with the access by %s%s", writes ? "write" : "read", what,
                             hx_check_where_place(s->run, before->where, place),
                             before->transfer == HX_CHECK_NONE ? "" : " (under way until its join)");
 }
@@ -83,7 +83,7 @@ void hx_check_step_value(struct hx_check_step *s, uint32_t cell, size_t element,
     if (v->call != s->r->call)
         hx_check_step_fault(s, "reads element %zu of %s, left over from call %d", element, what, v->call);
     if (v->element != element)
-        hx_check_step_fault(s, "element %u stands where %zu of %s belongs", v->element, element, what);
+        hx_check_step_fault(s, "element %u is at the place of element %zu of %s", v->element, element, what);
 }
 
 /* ---- copy, fetch and reduce */
@@ -319,7 +319,7 @@ int hx_check_step_run(struct hx_check_stage *stage, struct hx_check_instance *in
         return 0;
     s.access.where = hx_check_where_new(&s.run->store, hx_check_here(stage, instance));
     if (s.r->learns && !s.r->has_learnt && of->share == HX_SHARE_SHORT && s.step->nblocks)
-        hx_check_step_fault(&s, "how long its blocks are has not been learnt");
+        hx_check_step_fault(&s, "no LEARN step has set the lengths of its blocks");
     if (!range_is_there(of, s.step))
         hx_check_step_fault(&s, "there are only %u blocks in a row, and %u picks", hx_stage_columns(of), of->npicks);
     if (s.step->op >= HX_OPCODE_COUNT || !ops[s.step->op])

@@ -110,10 +110,10 @@ static void match_set(struct hx_check_step *s, struct hx_check_transfer *t)
     }
     shared = hx_plan_shared(s->r->plan, (int)(s->stage - s->r->stages), peer);
     if (shared >= HX_MATCH_STAGES)
-        hx_check_step_fault(s, "more than %d stages are shared with rank %d: a match id tells no more apart",
+        hx_check_step_fault(s, "more than %d stages use rank %d: a match id has no room for more",
                             HX_MATCH_STAGES, s->stage->stage->members[peer]);
     if (t->tag >= 2 * HX_MATCH_ROUNDS) /* in a ring of all-reduce half of them may be under way */
-        hx_check_step_fault(s, "round %u: a match id tells only %d apart", t->tag, HX_MATCH_ROUNDS);
+        hx_check_step_fault(s, "round %u: a match id has room for only %d rounds", t->tag, HX_MATCH_ROUNDS);
     t->match = hx_match_id(0, (uint64_t)t->call, shared, t->slice, t->tag);
 }
 

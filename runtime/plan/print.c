@@ -185,7 +185,8 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file)
     fprintf(file, "%s %s, rank %d of %d", hx_coll_name(plan->coll), plan->name, plan->rank, plan->p);
     if (hx_coll_is_rooted(plan->coll))
         fprintf(file, ", root %d", plan->root);
-    fprintf(file, ": %llu blocks, %d lanes, %d stages\n", (unsigned long long)plan->nblocks, plan->nlanes, plan->nstages);
+    fprintf(file, ": %llu block%s, %d lane%s, %d stage%s\n", (unsigned long long)plan->nblocks, plan->nblocks == 1 ? "" : "s",
+            plan->nlanes, plan->nlanes == 1 ? "" : "s", plan->nstages, plan->nstages == 1 ? "" : "s");
     for (int s = 0; s < plan->nstages; s++) {
         const struct hx_stage *stage = &plan->stages[s];
         fprintf(file, "  stage %d: level %d, %s %s, member %d of %d (ranks", s, stage->level,

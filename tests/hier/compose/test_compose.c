@@ -367,7 +367,7 @@ static void step_leave_out(struct hx_plan *plan, enum hx_opcode op, enum hx_spac
 static void lengths_are_learnt(void **state)
 {
     static const char *const shapes[] = {"2,2", "3,1,2", "3,1,2:cyclic", "4,4,3", "1,5"};
-    static const char *const faults[] = {NULL, "has not been learnt", "never written", "call 0"};
+    static const char *const faults[] = {NULL, "no LEARN step has set the lengths", "never written", "call 0"};
     char error[HX_TOPO_ERROR_BYTES], report[2048];
 
     (void)state;

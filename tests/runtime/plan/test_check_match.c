@@ -109,7 +109,7 @@ static void lanes_are_told_apart(void **state)
             fail_msg("%s", report);
         if (lanes > HX_MATCH_STAGES) {
             assert_int_equal(status, HX_ERR_INTERNAL);
-            assert_non_null(strstr(report, "more than 1024 stages are shared with rank"));
+            assert_non_null(strstr(report, "more than 1024 stages use rank"));
         }
         for (int r = 0; r < 2; r++)
             hx_plan_release(plans[r]);
