@@ -267,13 +267,13 @@ static const char *levels_lack(const struct hx_planner *planner, enum hx_coll co
     if (shape->nnodes == 1 || shape->max_local == 1)
         return NULL;
     if (!hx_candidate_composes(coll, shape))
-        return "flat, since a composition needs nodes that hold runs of ranks";
+        return "flat, because a composed plan needs consecutive ranks on each node";
     if (hx_coll_has_pair_counts(coll) && SLOT_BYTES_OF_COUNT * (size_t)shape->nranks > planner->live_bytes)
-        return "flat, since a rank's slots have no room for the counts of so many";
+        return "flat, because the slots of a rank have no room for the counts of all ranks";
     if (hx_coll_has_pair_counts(coll) && shape->max_local >= HX_MATCH_STAGES)
-        return "flat, since a node has more ranks than there may be lanes";
+        return "flat, because a node has more ranks than a plan can have lanes";
     return ordered && !hx_shape_is_in_order(shape)
-               ? "flat, since the operation is not commutative: a composition then needs nodes that hold runs of ranks"
+               ? "flat, because the operation is not commutative: a composed plan then needs consecutive ranks on each node"
                : NULL;
 }
 
@@ -310,15 +310,15 @@ static int levels_are_wanted(const struct hx_planner *planner, enum hx_coll coll
 static const char *settings_lack(const struct hx_planner *planner, int levels, int ordered, int fits)
 {
     if (!fits)
-        return "not as the settings have it: on the nodes of this communicator there is no such plan";
+        return "the settings do not apply: this plan does not exist on the nodes of this communicator";
     if (levels && !planner->shape->nlevels)
-        return "not as the settings have it: that goes by levels inside a node, and there are none";
+        return "the settings do not apply: this algorithm needs levels inside a node, and the nodes have none";
     if (levels && ordered)
-        return "not as the settings have it: the operation is not commutative, and domains or nodes do not hold runs of ranks";
+        return "the settings do not apply: the operation is not commutative, and a domain or node has no consecutive ranks";
     if (levels)
-        return "not as the settings have it: by levels, a vector so long would take too much memory of each rank";
-    return ordered ? "not as the settings have it: that needs a commutative operation, and this one is not"
-                   : "not as the settings have it: that needs an exact operation, and this one rounds";
+        return "the settings do not apply: for a vector of this length, levels would take too much memory of each rank";
+    return ordered ? "the settings do not apply: this algorithm needs a commutative operation"
+                   : "the settings do not apply: this algorithm needs an exact operation, and this operation rounds";
 }
 
 /* A scan is in order whatever the operation. */
@@ -346,10 +346,10 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
         *fallback = settings_lack(planner, levels, ordered, levels || exact.n > 0);
     }
     if (!*fallback && levels && hx_coll_is_rooted(coll) && list.n > 0 && candidates[list.n - 1].lanes == 1)
-        *fallback = "not as the settings have it: on one lane the ranks of a node have nothing to share out by levels";
+        *fallback = "the settings do not apply: with one lane, the ranks of a node have nothing to divide by levels";
     if (!*fallback && coll == HX_COLL_ALLGATHER && list.n > 0 && candidates[0].last &&
         name_needs(at_size.forced[coll].intra, coll, HX_NEEDS_SINGLE_COPY))
-        *fallback = "not as the settings have it: over several nodes, only each rank knows where in out it wants the blocks";
+        *fallback = "the settings do not apply: on several nodes, the plan needs every rank's displacements, and a rank knows only its own";
     return list.n;
 }
 

@@ -21,7 +21,7 @@ static const char *measured_with(const struct hx_planner *planner, const struct 
 
     hx_table_key(&key, tuned->coll, traits, planner->shape, planner->provider);
     return key.numbers == tuned->numbers ? key.shared_alloc == tuned->shared_alloc ? "" : " (in other memory)"
-           : key.shared_alloc == tuned->shared_alloc ? " (of floats)" : " (of floats, in other memory)";
+           : key.shared_alloc == tuned->shared_alloc ? " (with floats)" : " (with floats, in other memory)";
 }
 
 static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, struct hx_traits traits, double bytes,
@@ -32,8 +32,8 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     double least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
 
     hx_candidate_name(&candidates[best], name);
-    fprintf(stderr, "hierax plan: %s of %.0f bytes: %s, predicted %.1f us; %llu slices", hx_coll_name(candidates[best].coll), bytes,
-            name, least, (unsigned long long)choice->fine_slices);
+    fprintf(stderr, "hierax plan: %s of %.0f bytes: %s, predicted %.1f us; %llu slice%s", hx_coll_name(candidates[best].coll), bytes,
+            name, least, (unsigned long long)choice->fine_slices, choice->fine_slices == 1 ? "" : "s");
     if (planner->shape->nnodes > 1)
         fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
@@ -45,9 +45,8 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
         fprintf(stderr, "hierax plan:   the ring passes the nodes in the order %s\n", order);
     }
     if (tuned && !strcmp(tuned->plan, name))
-        fprintf(stderr, "hierax plan:   from the table: measured%s %.1f us, and %.1f us with "
-                        "%s\n", measured_with(planner, tuned, traits), tuned->us,
-                tuned->default_us, tuned->default_plan);
+        fprintf(stderr, "hierax plan:   from the table: measured %.1f us%s; the default %s took %.1f us\n", tuned->us,
+                measured_with(planner, tuned, traits), tuned->default_plan, tuned->default_us);
     else if (tuned)
         fprintf(stderr, "hierax plan:   the table says %s, which this job cannot use\n", tuned->plan);
     if (fallback)
@@ -56,8 +55,8 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
         struct hx_cost cost = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes);
         hx_candidate_name(&candidates[i], name);
         if (i != best)
-            fprintf(stderr, "hierax plan:   not %-40s %10.1f us (%.1f x): intra %.1f, inter %.1f in %.0f rounds\n", name, cost.total_us,
-                    cost.total_us / least, cost.intra_us, cost.inter_us, cost.rounds);
+            fprintf(stderr, "hierax plan:   slower: %-40s %10.1f us (%.1f x the chosen): intra %.1f, inter %.1f in %.0f round%s\n", name,
+                    cost.total_us, cost.total_us / least, cost.intra_us, cost.inter_us, cost.rounds, cost.rounds == 1 ? "" : "s");
     }
 }
 
@@ -86,7 +85,7 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
             return status;
         candidates[*best] = candidates[--*n];
     }
-    return hx_fail(HX_ERR_ENV, "no plan for %s of %u-byte elements fits this shape, a rank's slots of %zu bytes and the HX_* settings",
+    return hx_fail(HX_ERR_ENV, "no plan for %s of %u-byte elements fits this shape, the slots of a rank (%zu bytes) and the HX_* settings",
                    hx_coll_name(coll), elem_bytes, planner->bank_bytes);
 }
 

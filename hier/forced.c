@@ -102,12 +102,12 @@ static hx_status_t name_check(const struct hx_planner *planner, const char *vari
     int idx = 0, n;
 
     if (a && a->needs & HX_NEEDS_SINGLE_COPY && !planner->single_copy)
-        return hx_fail(HX_ERR_ENV, "%s=%.*s: on some node ranks cannot read each other's memory, or HX_SINGLE_COPY=0 forbids it "
+        return hx_fail(HX_ERR_ENV, "%s=%.*s: on some node, ranks cannot read each other's memory, or HX_SINGLE_COPY=0 forbids it "
                                    "(see coll_info --doctor)", variable, item->name, item->text);
     if (a || (name && also && !strcmp(name, also)))
         return HX_SUCCESS;
     if (also && item->name > 5 && !strncmp(item->text, "flat(", 5) && item->text[item->name - 1] != ')')
-        return hx_fail(HX_ERR_ENV, "%s=%.*s: name the algorithm alone, as in flat(ring); its channels (x2) are set by HX_LANES",
+        return hx_fail(HX_ERR_ENV, "%s=%.*s: name only the algorithm, as in flat(ring); HX_LANES sets its channels (x2)",
                        variable, item->name, item->text);
     if (also && !strncmp(item->text, "hier(", 5))
         return hx_fail(HX_ERR_ENV,
@@ -117,8 +117,8 @@ static hx_status_t name_check(const struct hx_planner *planner, const char *vari
     n = snprintf(choices, sizeof(choices), "%s", also ? also : "");
     while ((a = hx_algorithm_next(coll, scope, &idx)) && n < (int)sizeof(choices))
         n += snprintf(choices + n, sizeof(choices) - (size_t)n, "%s%s", n ? ", " : "", a->name);
-    return hx_fail(HX_ERR_ENV, "%s=%.*s: no such algorithm for %s here; choose one of %s", variable, item->name,
-                   item->text, hx_coll_name(coll), choices);
+    return hx_fail(HX_ERR_ENV, "%s=%.*s: not an algorithm for %s%s in this job; choose one of %s", variable, item->name, item->text,
+                   hx_coll_name(coll), also ? "" : scope & HX_SCOPE_INTER ? " between nodes" : " inside a node", choices);
 }
 
 static hx_status_t value_check(const struct hx_planner *planner, const char *variable, const char *value, enum hx_coll coll,
@@ -133,8 +133,8 @@ static hx_status_t value_check(const struct hx_planner *planner, const char *var
             return hx_fail(HX_ERR_ENV, "%s=%s: bad sizes in \"%.*s\"; " RANGE_HELP, variable, value, item.length,
                            item.text);
         if (item.ranged && (hx_coll_has_pair_counts(coll) || coll == HX_COLL_BARRIER))
-            return hx_fail(HX_ERR_ENV, "%s=%s: ranks do not know each other's sizes of %s; name an algorithm without sizes",
-                           variable, value, hx_coll_name(coll));
+            return hx_fail(HX_ERR_ENV, "%s=%s: sizes are not possible for %s, because ranks do not know each other's sizes; name only "
+                           "the algorithm, as in %s=%.*s", variable, value, hx_coll_name(coll), variable, item.name, item.text);
         status = name_check(planner, variable, &item, coll, scope, also);
         for (other_next = value; status == HX_SUCCESS && other_next != item.text;) {
             item_parse(other_next, &other, &other_next);

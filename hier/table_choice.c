@@ -36,7 +36,7 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
         if (strict)
             status = refuse(path, table->line, why);
         else
-            hx_warn("HX_TABLE: %s:%d: it is not used: %s", path, table->line, why);
+            hx_warn("HX_TABLE: %s:%d: Hierax ignores this table: %s", path, table->line, why);
         table->n = table->nmodels = 0;
     }
     for (int i = 0; i < table->nmodels && status == HX_SUCCESS; i++)
@@ -44,7 +44,7 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
             status = hx_table_model_add(all, &table->models[i]);
     for (int i = 0; i < table->n && status == HX_SUCCESS; i++) {
         if (!hx_candidate_name_is_known(table->entries[i].plan)) {
-            snprintf(why, sizeof(why), "this Hierax knows no plan \"%s\"", table->entries[i].plan);
+            snprintf(why, sizeof(why), "this version of Hierax has no plan \"%s\"", table->entries[i].plan);
             if (strict)
                 status = refuse(path, table->entries[i].line, why);
             else if (unknown++ == 0)
@@ -104,7 +104,7 @@ hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void 
     char *paths = strdup(env->table);
 
     if (env->source[HX_ENV_IDX_table] == HX_SOURCE_SITE)
-        hx_info("HX_TABLE: the site has %s", env->table);
+        hx_info("HX_TABLE is not set: using the site's table %s", env->table);
     hx_status_t status = all && paths ? files_take(all, paths, provider, env->table_strict)
                                       : hx_fail(HX_ERR_NOMEM, "no memory for a tuning table");
 

@@ -72,7 +72,7 @@ static int refuse(const struct hx_topo *topo, int unit, char *error)
 {
     char allowed[128] = "";
     hwloc_bitmap_list_snprintf(allowed, sizeof allowed, topo->cores.allowed);
-    snprintf(error, HX_TOPO_ERROR_BYTES, "this process may not use processing unit %d, but only %s", unit, allowed);
+    snprintf(error, HX_TOPO_ERROR_BYTES, "processing unit %d is not available to this process; choose from %s", unit, allowed);
     return -1;
 }
 
@@ -86,7 +86,7 @@ int hx_helper_units_parse(const struct hx_topo *topo, const char *list, int *uni
         if (first >= 0 && *at == '-')
             last = (++at, number(&at));
         if (first < 0 || last < first || (*at && *at != ',')) {
-            snprintf(error, HX_TOPO_ERROR_BYTES, "expected processing units, as in 7 or 6,7 or 12-15, or none");
+            snprintf(error, HX_TOPO_ERROR_BYTES, "expected processing units (7 or 6,7 or 12-15), or none");
             return -1;
         }
         for (int unit = first; unit <= last; unit++) {

@@ -294,16 +294,15 @@ int hx_ring_order_parse(const char *text, int n, int *order, char *error, size_t
         char *end;
         long node = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
         if (node < 0 || *end != (i < n - 1 ? ',' : 0)) {
-            snprintf(error, error_bytes, "choose rank, auto, or an order of all %d nodes: each of 0 to %d once, with commas between them", n,
-                     n - 1);
+            snprintf(error, error_bytes, "choose rank, auto, or an order of all %d nodes: list each of 0 to %d once, with commas", n, n - 1);
             return -1;
         }
         int twice = 0;
         for (int j = 0; j < i; j++)
             twice |= order[j] == node;
         if (node >= n || twice) {
-            snprintf(error, error_bytes, "%s %ld%s; choose rank, auto, or each of the nodes 0 to %d once",
-                     twice ? "node" : "there is no node", node, twice ? " stands there twice" : "", n - 1);
+            snprintf(error, error_bytes, "node %ld %s; choose rank, auto, or list each of the nodes 0 to %d once", node,
+                     twice ? "is named twice" : "does not exist", n - 1);
             return -1;
         }
         order[i] = (int)node;

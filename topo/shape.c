@@ -13,9 +13,9 @@
 #include <string.h>
 
 #define MAX_RANKS (1 << 24)
-#define EXPECTED                                                             \
-    "ranks per node such as \"4,4,3\", \"33x1\" or \"4x96,2x95\", " \
-    "each with its domains if any, as in \"2x96/2/12\", then optionally \":block\" or \":cyclic\""
+#define EXPECTED                                                         \
+    "ranks per node (4,4,3 or 33x1 or 4x96,2x95), or ranks and domains " \
+    "per node (2x96/2/12); :block or :cyclic may follow"
 
 /* Number nodes by the first appearance of their id, by an open hash table from id to node. node_id[first_rank[node]] is the node's
  * id. Returns the number of nodes; 0: no memory. */
@@ -272,18 +272,18 @@ struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TO
     int *node_id;
 
     if (end == text || *end) { /* not one number */
-        if ((shape = shape_parse(text, "a number of nodes, or ", error)) && shape->nranks == nranks)
+        if ((shape = shape_parse(text, "a number of nodes (2), ", error)) && shape->nranks == nranks)
             return shape;
         if (shape)
             snprintf(error, HX_TOPO_ERROR_BYTES,
-                     "nodes of %d ranks in all, but there are %d; choose sizes whose sum is %d", shape->nranks, nranks,
+                     "these nodes have %d ranks in all, but the job has %d; choose sizes whose sum is %d", shape->nranks, nranks,
                      nranks);
         hx_shape_free(shape);
         return NULL;
     }
     if (nnodes < 1 || nnodes > nranks) {
-        snprintf(error, HX_TOPO_ERROR_BYTES, nnodes < 1 ? "%d nodes; choose 1 to %d, or the ranks of each, %d in all"
-                 : "there are only %d ranks; choose 1 to %d nodes, or the ranks of each, %d in all",
+        snprintf(error, HX_TOPO_ERROR_BYTES, nnodes < 1 ? "%d nodes; choose 1 to %d nodes, or list the ranks of each, %d in all"
+                 : "the job has only %d ranks; choose 1 to %d nodes, or list the ranks of each, %d in all",
                  nnodes < 1 ? nnodes : nranks, nranks, nranks);
         return NULL;
     }

@@ -390,8 +390,8 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
     if (candidate->lanes > HX_MATCH_STAGES) { /* two ranks might share all of them */
         char name[HX_CANDIDATE_NAME_BYTES];
         hx_candidate_name(candidate, name);
-        hx_fail(HX_ERR_ENV, "plan %s of %s: match ids have room for %d "
-                            "lanes", name, hx_coll_name(candidate->coll), HX_MATCH_STAGES);
+        hx_fail(HX_ERR_ENV, "plan %s of %s has too many lanes: at most %d are "
+                            "possible", name, hx_coll_name(candidate->coll), HX_MATCH_STAGES);
         return NULL;
     }
     c.n = hx_shape_node_size(shape, c.node);

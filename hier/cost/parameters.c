@@ -8,17 +8,17 @@
 #define PARAMETER(name, net, optional, about) {#name, offsetof(struct hx_cost_params, name), net, optional, about}
 const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
     PARAMETER(net_alpha_us, 1, 0, "time of a message between nodes, without its bytes"),
-    PARAMETER(net_gb_s, 1, 0, "bandwidth of a node's links together, 10^9 bytes/s"),
-    PARAMETER(stream_gb_s, 1, 0, "bandwidth that one rank reaches between nodes"),
-    PARAMETER(core_gb_s, 1, 1, "bytes that a core sends and receives (TCP only)"),
-    PARAMETER(message_us, 1, 0, "CPU time of a further message in the same round"),
-    PARAMETER(intra_alpha_us, 0, 0, "a flag handed to another core"),
-    PARAMETER(intra_gb_s, 0, 0, "one rank that copies in shared memory"),
-    PARAMETER(reduce_gb_s, 0, 0, "one rank that reduces there, by bytes read"),
-    PARAMETER(fetch_us, 0, 1, "a system call that reads another process's memory"),
-    PARAMETER(fetch_gb_s, 0, 1, "one rank that reads there"),
-    PARAMETER(switch_us, 0, 0, "a context switch, with more ranks than cores"),
-    PARAMETER(far_gb_s, 0, 1, "ranks of a domain that read other domains' memory"),
+    PARAMETER(net_gb_s, 1, 0, "bandwidth of all links of a node together"),
+    PARAMETER(stream_gb_s, 1, 0, "bandwidth of one rank between nodes"),
+    PARAMETER(core_gb_s, 1, 1, "rate at which a core sends and receives (TCP only)"),
+    PARAMETER(message_us, 1, 0, "CPU time of each further message in the same round"),
+    PARAMETER(intra_alpha_us, 0, 0, "time to pass a flag to another core"),
+    PARAMETER(intra_gb_s, 0, 0, "rate at which one rank copies in shared memory"),
+    PARAMETER(reduce_gb_s, 0, 0, "rate at which one rank reduces there, by bytes read"),
+    PARAMETER(fetch_us, 0, 1, "time of a system call that reads another process"),
+    PARAMETER(fetch_gb_s, 0, 1, "rate at which one rank reads another process"),
+    PARAMETER(switch_us, 0, 0, "time of a context switch, if ranks share cores"),
+    PARAMETER(far_gb_s, 0, 1, "rate at which a domain's ranks read other domains"),
     {0}};
 
 double *hx_cost_parameter(struct hx_cost_params *params, int k)

@@ -80,12 +80,12 @@ struct level { /* an object or array that is open */
 static const char *name_fault(struct level *level, const char *text, size_t length)
 {
     if (text[-1] != '"')
-        return "this member's name stands in no quotation marks";
+        return "the name of this member has no quotation marks";
     if (memchr(text, '\\', length))
-        return "this member's name holds an escape";
+        return "the name of this member has an escape";
     for (int i = 0; i < level->n; i++)
         if (level->name[i].length == length && !memcmp(level->name[i].text, text, length))
-            return "this member stands twice";
+            return "this object has this member twice";
     if (level->n == HX_PLACE_MEMBERS)
         return "this object has too many members";
     level->name[level->n++] = (struct name){text, length};

@@ -59,8 +59,8 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk)
     } else {
         if (!net->breaking) {
             snprintf(net->why, sizeof(net->why),
-                     "rank %d of the job may write into memory that rank %d of the job takes back: the endpoint is closed", chunk->edge->peer,
-                     net->rank);
+                     "rank %d of the job can still write into a buffer that rank %d of the job takes back: Hierax closes this network "
+                     "endpoint", chunk->edge->peer, net->rank);
             hx_warn("%s", net->why);
         }
         net->breaking = HX_ERR_TRANSPORT; /* not the message's status: that one tells nothing about other peers */
@@ -108,7 +108,7 @@ int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
         return 1;
     if (op->give_up > 0) {
         if (hx_deadline_passed(op->give_up)) {
-            hx_fail(HX_ERR_TRANSPORT, "%s does not take back a message %s rank %d of the job: endpoint closed",
+            hx_fail(HX_ERR_TRANSPORT, "%s does not cancel a message %s rank %d of the job: Hierax closes this network endpoint",
                     net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
             hx_net_break(net, HX_ERR_TRANSPORT);
         }

@@ -67,7 +67,7 @@ int hx_endpoints_close(struct hx_net *net)
             break;
     }
     if (first && net->closing == HX_CLOSING)
-        hx_warn("an endpoint of %s does not close, since a peer does not take what is under way to it",
+        hx_warn("an endpoint of %s does not close, because a peer does not receive the messages that were sent to it",
                 net->info->fabric_attr->prov_name);
     return net->closing == HX_CLOSED;
 }

@@ -40,7 +40,7 @@ static struct meaning meaning_of(const struct hx_net *net, const struct hx_edge 
         {4112, REACHABLE, " (locked memory is exhausted: see ulimit -l)"},
         {4124, UNREACHABLE, SILENT},
         {4126, UNREACHABLE, SILENT},
-        {4127, REACHABLE, " (the peer has given it up)"},
+        {4127, REACHABLE, " (the peer has cancelled it)"},
     };
     const int is_efa = hx_provider_is_efa(net->info);
     struct meaning meaning = {code, !is_efa && connection_is_gone(err) ? UNREACHABLE : REACHABLE, ""};

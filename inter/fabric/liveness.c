@@ -181,8 +181,8 @@ static void lost_end(struct hx_net *net, uint64_t now)
     if (net->lost_ns == 0 || now - net->lost_ns < SILENT_NS || net->breaking)
         return;
     hx_fail(HX_ERR_TRANSPORT,
-            "rank %d of the job lost a short message, because the peer could not be reached for a while (%s): the endpoint is "
-            "closed",
+            "rank %d of the job lost a short message, because the peer could not be reached for a while (%s): Hierax closes this "
+            "network endpoint",
             net->rank, net->lost_why);
     hx_net_break_soon(net, HX_ERR_TRANSPORT);
 }

@@ -219,9 +219,9 @@ static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, 
                 return hx_nics_refuse(lists[i], names[k], nics, interfaces);
     hx_names_join(lists[2], NULL, providers, sizeof(providers));
     if (provider)
-        return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no such usable provider; there are: %s",
+        return hx_fail(HX_ERR_TRANSPORT, "HX_PROVIDER=%s: libfabric has no usable provider of this name; choose one of: %s",
                        provider, providers);
-    return hx_fail(HX_ERR_TRANSPORT, "no usable libfabric provider; there are: %s (FI_PROVIDER restricts them)",
+    return hx_fail(HX_ERR_TRANSPORT, "no usable libfabric provider among: %s (FI_PROVIDER restricts them)",
                    providers);
 }
 

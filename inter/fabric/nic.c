@@ -97,6 +97,17 @@ static const char *named_twice(const char *nics, size_t *length)
     return NULL;
 }
 
+/* The largest length of a prefix like that of "10.1.0.0/16" if its own is wrong; 0: it is not, or there is none. */
+static int prefix_most_exceeded(const char *name, size_t length)
+{
+    const char *slash = memchr(name, '/', length);
+    const int most = slash && memchr(name, ':', (size_t)(slash - name)) ? 128 : 32;
+    char *end = NULL;
+    const long bits = slash ? strtol(slash + 1, &end, 10) : 0;
+
+    return slash && (end == slash + 1 || end != name + length || bits < 0 || bits > most) ? most : 0;
+}
+
 hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, const char *nics,
                            const struct ifaddrs *interfaces)
 {
@@ -119,11 +130,17 @@ hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, con
                        provider ? " provider " : "", provider ? provider : "", names);
     if (!name)
         name = nics, length = strlen(nics);
-    int down = hx_link_is_down(interfaces, name, length);
-    int is_address = memchr(name, '.', length) || memchr(name, ':', length);
+    const int down = hx_link_is_down(interfaces, name, length), prefix_most = prefix_most_exceeded(name, length);
+    const int is_address = memchr(name, '.', length) || memchr(name, ':', length);
+    if (prefix_most)
+        return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %.*s is not a network: its prefix length must be 0 to %d", nics, (int)length, name,
+                       prefix_most);
     return hx_fail(HX_ERR_TRANSPORT, "HX_NIC=%s: %s %.*s%s; libfabric%s%s has: %s%s", nics,
-                   down ? "the link of" : "no such network interface as", (int)length, name, down ? " is down" : "",
-                   provider ? " provider " : "", provider ? provider : "", names,
+                   down                         ? "the link of"
+                   : memchr(name, '/', length) ? "no usable interface is in network"
+                   : is_address                ? "no usable interface has address"
+                                               : "there is no usable interface",
+                   (int)length, name, down ? " is down" : "", provider ? " provider " : "", provider ? provider : "", names,
                    is_address ? "; \"ip -br address\" shows their addresses and networks" : "");
 }
 

@@ -81,8 +81,8 @@ void hx_forgery_note(struct hx_net *net, const char *what, int claimed)
     if (claimed >= 0)
         snprintf(rank, sizeof(rank), " of rank %d of the job", claimed);
     if (net->count.forged++ == 0)
-        hx_warn("%s dropped %s%s, which has no proof that it is expected: another process sends to this rank's port, or "
-                "ranks make different calls. Further ones are only counted (net_forged)",
+        hx_warn("%s dropped %s%s without a valid proof: a process outside the job sends to this rank's port, or ranks make "
+                "different calls. Hierax does not report more of these; counter net_forged counts them",
                 net->info->fabric_attr->prov_name, what, rank);
 }
 

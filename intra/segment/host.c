@@ -96,7 +96,7 @@ static hx_status_t segment_create(struct hx_shared *shared)
     void *base;
 
     if ((shared->memory = memfd_create("hierax", MFD_CLOEXEC | MFD_ALLOW_SEALING)) < 0)
-        return hx_fail(HX_ERR_NOMEM, "memfd_create is refused here (%s): Hierax needs it to share memory within a node",
+        return hx_fail(HX_ERR_NOMEM, "memfd_create is refused (%s), but Hierax needs it to share memory inside a node",
                        strerror(errno));
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < shared->bytes) /* else ftruncate raises a signal */
         return hx_fail(HX_ERR_NOMEM,
@@ -156,7 +156,7 @@ static void guests_welcome(const struct guest *guests, struct hx_welcome *welcom
             continue;
         if (sent < 0 || hx_socket_receive(guest->socket, &answer, sizeof(answer), NULL, NULL, timeout) != sizeof(answer)) {
             answer = (struct hx_failure){.status = HX_ERR_BOOTSTRAP, .rank = guest->hello.rank};
-            snprintf(answer.text, sizeof(answer.text), "it went away while the node's segment was shared: %s",
+            snprintf(answer.text, sizeof(answer.text), "it ended while the node's segment was shared: %s",
                      sent < 0 ? strerror(errno) : "no answer");
         }
         if (answer.status == HX_SUCCESS)

@@ -61,7 +61,7 @@ hx_status_t hx_nonce_draw(unsigned char nonce[HX_NONCE_BYTES])
 {
     if (getrandom(nonce, HX_NONCE_BYTES, 0) == HX_NONCE_BYTES)
         return HX_SUCCESS;
-    return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes to meet the ranks of this node: %s", strerror(errno));
+    return hx_fail(HX_ERR_NOMEM, "no random bytes from the kernel to connect to the ranks of this node: %s", strerror(errno));
 }
 
 uint64_t hx_pid_space(void)
@@ -89,8 +89,8 @@ static hx_status_t node_meet(const unsigned char *secret, int emulated, double t
         if (hx_socket_send(*s, &hello, sizeof(hello), &wake_fd, 1) == 0)
             return HX_SUCCESS;
         if (hx_deadline_passed(deadline))
-            return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment has refused this rank for %g s, as if strangers "
-                           "crowd it: %s", MEET_SECONDS, strerror(errno));
+            return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment has refused this rank for %g s: %s. Maybe other "
+                           "processes fill its queue", MEET_SECONDS, strerror(errno));
         close(*s);
         nanosleep(&(struct timespec){.tv_nsec = MEET_AGAIN_NS}, NULL);
     }
@@ -124,7 +124,7 @@ static hx_status_t wake_fds_receive(int s, double timeout, struct hx_shared *sha
         if (hx_socket_receive(s, &start, sizeof(start), shared->wake_fds + i, &count, timeout) >= 0 && count > 0 && errno != EMFILE)
             continue;
         hx_status_t status = errno == EMFILE ? hx_files_fail(shared->n, errno)
-                                             : hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment went away: %s",
+                                             : hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment has ended: %s",
                                                        strerror(errno));
         shared->n = i + count; /* node_leave closes these */
         return status;

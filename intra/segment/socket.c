@@ -61,8 +61,8 @@ int hx_socket_meet(const unsigned char *secret, int emulated, double timeout, in
         if (is_full && hx_deadline_passed(deadline)) {
             close(s);
             hx_fail(HX_ERR_NOMEM, "the socket of this node has been full for %g s (HX_TIMEOUT). Raise ulimit -n and "
-                                  "net.core.somaxconn (%ld) to the number of ranks per node. Or do other processes of this host "
-                                  "fill it?", timeout, somaxconn());
+                                  "net.core.somaxconn (%ld) to at least the number of ranks per node. If that does not help, look "
+                                  "for other processes that connect to this socket", timeout, somaxconn());
             return -1;
         }
         if (!is_full && bind(s, (const struct sockaddr *)&name, length) == 0 && listen(s, 65535) == 0) {
@@ -73,7 +73,7 @@ int hx_socket_meet(const unsigned char *secret, int emulated, double timeout, in
         tries += !is_full;
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
-    hx_fail(HX_ERR_NOMEM, "cannot meet the ranks of this node at socket @%s: %s", name.sun_path + 1, strerror(errno));
+    hx_fail(HX_ERR_NOMEM, "cannot connect to the ranks of this node at socket @%s: %s", name.sun_path + 1, strerror(errno));
     return -1;
 }
 

@@ -30,7 +30,7 @@ hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory)
     if (!memory)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: memory is NULL"));
     if (bytes > PTRDIFF_MAX / 2)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: %zu bytes are more than an address space", bytes));
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: %zu bytes are more than an address space holds", bytes));
     status = all_have(comm, bytes ? hx_shared_alloc_open(&comm->world->process, bytes, memory) : HX_SUCCESS);
     if (status == HX_SUCCESS) {
         comm->shared_alloc = comm->world->process.job.single_copy && comm->members.shape->max_local > 1;
@@ -49,6 +49,6 @@ hx_status_t hx_free(hx_comm_t *comm, void *memory)
     if (!comm || !hx_comm_is_open(comm))
         return hx_comm_check(comm, "hx_free");
     if (memory && !hx_shared_alloc_close(&comm->world->process, memory))
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_free: %p is not what hx_alloc gave, or has been freed", memory));
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_free: %p is not a pointer from hx_alloc, or is already freed", memory));
     return HX_SUCCESS;
 }

@@ -50,7 +50,7 @@ hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, cons
     if (are_in_order(counts, displs, n, elem_bytes))
         return HX_SUCCESS;
     if (!(places = malloc((size_t)n * sizeof(*places))))
-        return hx_fail(HX_ERR_NOMEM, "%s: no memory to look at %d displacements", call->name, n);
+        return hx_fail(HX_ERR_NOMEM, "%s: no memory to check %d displacements", call->name, n);
     for (int r = 0; r < n; r++)
         if (counts[r])
             places[used++] = (struct place){displs[r], counts[r], r};

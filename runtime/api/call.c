@@ -70,7 +70,7 @@ static hx_status_t call_agree(const struct hx_call *call)
     hx_status_t status;
 
     if (!all)
-        return hx_comm_break(comm, hx_fail(HX_ERR_NOMEM, "%s: no memory for what %d ranks call", call->name, comm->members.size));
+        return hx_comm_break(comm, hx_fail(HX_ERR_NOMEM, "%s: no memory to compare the calls of %d ranks", call->name, comm->members.size));
     snprintf(mine.name, sizeof(mine.name), "%s", call->name);
     gather.key = hx_call_key_for(HX_FOR_CHECK, 0, hx_call_key_of(HX_COLL_ALLGATHER, HX_BYTE, HX_SUM, 0, sizeof(mine)));
     if ((status = hx_engine_await(&comm->engine)) == HX_SUCCESS && (status = call_run(&gather, NULL)) == HX_SUCCESS)

@@ -49,7 +49,7 @@ static hx_status_t number_choose(const struct agreement *a, uint32_t start, uint
         if (!(taken[*number / 64] >> (*number % 64) & 1))
             return HX_SUCCESS;
     }
-    return hx_fail(HX_ERR_NOMEM, "%s: its members have %u communicators open already; free some", a->name, count - 2);
+    return hx_fail(HX_ERR_NOMEM, "%s: the members already have %u open communicators; free some", a->name, count - 2);
 }
 
 /* Agree on a number, which each rank takes, and on the rest of the identity. lowest: each rank has found its lowest free number; this is
@@ -82,7 +82,8 @@ static hx_status_t id_agree(const struct agreement *a, uint32_t lowest, struct h
         if (status != HX_SUCCESS)
             return status;
     }
-    return hx_fail(HX_ERR_NOMEM, "%s: other threads have taken the numbers agreed on, %d times", a->name, AGREE_TRIES);
+    return hx_fail(HX_ERR_NOMEM, "%s: other threads have taken the communicator number %d times in a row; create communicators in fewer "
+                   "threads", a->name, AGREE_TRIES);
 }
 
 /* Agree on the identity, make the communicator unless this rank is in none (n == 0), and learn whether all could make it. */
@@ -239,7 +240,8 @@ static hx_status_t pairs_check(const struct agreement *group, const struct hx_en
 {
     for (int i = 0; i < group->n; i++)
         if (i != group->me && hx_pair_lost(engine, group->ranks[i]) != HX_SUCCESS)
-            return hx_fail(HX_ERR_STATE, "hx_comm_group: an earlier group with rank %d of the job could not be created", group->ranks[i]);
+            return hx_fail(HX_ERR_STATE, "hx_comm_group: an earlier group with rank %d of the job could not be created; leave this rank "
+                           "out of the list", group->ranks[i]);
     return HX_SUCCESS;
 }
 

@@ -111,7 +111,7 @@ hx_status_t hx_start(hx_request_t *request)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: a request of %s is not persistent: it has started already",
                                           request->call.name));
     if (request->state != HX_REQUEST_INACTIVE)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: the request of %s is active: wait for it first",
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: the request of %s is active: call hx_wait first",
                                           request->call.name));
     return request_start(request);
 }
@@ -278,7 +278,7 @@ hx_status_t hx_request_free(hx_request_t *request)
     if ((status = request_check(request, "hx_request_free")) != HX_SUCCESS)
         return status;
     if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->members.failed) /* however far it is by now */
-        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: wait for it first",
+        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: call hx_wait first",
                                                         request->call.name));
     request_release(request);
     return HX_SUCCESS;

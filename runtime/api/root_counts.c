@@ -104,7 +104,7 @@ hx_status_t hx_root_counts_apply(struct hx_call *call)
         for (int r = 0; r < n; r++)
             all += call->key.coll == HX_COLL_GATHER || r == call->comm->members.rank ? call->counts[r] : 0;
         if (!(call->scrap = malloc(all * bytes + 1))) {
-            hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes that were not expected", call->name, all * bytes);
+            hx_fail(HX_ERR_NOMEM, "%s: no memory to discard %zu bytes: the counts on the ranks do not match", call->name, all * bytes);
             return hx_comm_break(call->comm, HX_ERR_NOMEM);
         }
         call->out = call->scrap;

@@ -168,6 +168,7 @@ static hx_status_t string_set(char **member, const char *text)
 hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, const char *text,
                              enum hx_env_source source)
 {
+    static const char *const expected[] = {"", "an integer from ", "bytes from ", "", "one of ", "", "seconds from "}; /* by type */
     void *member = (char *)env + row->offset;
     const char *const given = text, *end = "";
     char range[HX_ENV_RANGE_BYTES];
@@ -203,8 +204,7 @@ hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, c
         break;
     }
     if (bad)
-        return hx_fail(HX_ERR_ENV, "%s is \"%s\", expected %s: %s", row->name, text, hx_env_type_names[row->type],
-                       hx_env_range_format(row, range));
+        return hx_fail(HX_ERR_ENV, "%s=%s: expected %s%s", row->name, text, expected[row->type], hx_env_range_format(row, range));
     env->source[row - hx_env_rows] = given && *given ? source : HX_SOURCE_DEFAULT;
     return HX_SUCCESS;
 }

@@ -56,6 +56,6 @@ hx_status_t hx_files_fail(int ranks, int error)
     getrlimit(RLIMIT_NOFILE, &limit);
     if (error != EMFILE)
         return hx_fail(HX_ERR_NOMEM, "cannot accept the ranks of this node: %s", strerror(error));
-    return hx_fail(HX_ERR_NOMEM, "%d or more ranks on a node need %d open files each, but this process may open only %llu (ulimit -n)", ranks,
+    return hx_fail(HX_ERR_NOMEM, "each of %d or more ranks on a node needs %d open files, but this process may open only %llu (ulimit -n)", ranks,
                    hx_files_needed(ranks), (unsigned long long)limit.rlim_cur);
 }

@@ -34,8 +34,8 @@ static hx_status_t kind_find(const struct hx_env *env, const struct hx_boot_kind
             return present < 0 ? HX_ERR_ENV : HX_SUCCESS;
         if (env->bootstrap != 0)
             return hx_fail(HX_ERR_ENV,
-                           "HX_BOOTSTRAP=%s, but this process was not started that way: %s missing from the "
-                           "environment",
+                           "HX_BOOTSTRAP=%s, but the environment has no %s. Start the job with such a launcher, or unset "
+                           "HX_BOOTSTRAP",
                            (*kind)->name, (*kind)->needs);
     }
     return hx_fail(HX_ERR_INTERNAL, "HX_BOOTSTRAP has choice %d, but hx_boot_kinds has no such row", env->bootstrap);

@@ -54,8 +54,8 @@ static int pmi1_present(const struct hx_env *env)
         return 0;
     if (fd < 0 || fcntl(fd, F_GETFD) < 0) {
         hx_fail(HX_ERR_ENV,
-                "PMI_FD=%s is not an open descriptor%s. Was it closed on the way here, or is this process the child of a rank? "
-                "HX_BOOTSTRAP=single ignores it",
+                "PMI_FD=%s is not an open descriptor%s. Either a program between the launcher and this one has closed it, or this "
+                "process is a child of a rank. To start without PMI, set HX_BOOTSTRAP=single",
                 text, fd < 0 ? " number" : "");
         return -1;
     }
@@ -224,7 +224,7 @@ static hx_status_t handshake(struct pmi1 *pmi1)
     hx_status_t status = ask(pmi1, "cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init");
 
     if (!status && answer_number(pmi1, "rc", 0) != 0)
-        status = hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher does not speak PMI version 1: %.200s", pmi1->line);
+        status = hx_fail(HX_ERR_BOOTSTRAP, "the PMI launcher does not support PMI version 1: %.200s", pmi1->line);
     if (!status)
         status = ask(pmi1, "cmd=get_maxes\n", "maxes");
     if (status)
@@ -255,7 +255,7 @@ static hx_status_t pmi1_open(struct hx_boot *boot, const struct hx_env *env)
 
     (void)env;
     if (is_finalized)
-        return hx_fail(HX_ERR_BOOTSTRAP, "this process has left the PMI launcher (PMI_FD) already, in a start that failed");
+        return hx_fail(HX_ERR_BOOTSTRAP, "a failed hx_init of this process has left the PMI launcher (PMI_FD); start the process again");
     boot->rank = parse_number(hx_env_launcher("PMI_RANK"), 0);
     boot->size = parse_number(hx_env_launcher("PMI_SIZE"), 1);
     pmi1->fd = parse_number(hx_env_launcher("PMI_FD"), 0);

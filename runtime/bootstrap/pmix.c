@@ -15,7 +15,7 @@ static int pmix_present(const struct hx_env *env)
     (void)env;
     if (!space == !rank)
         return space != NULL;
-    hx_fail(HX_ERR_ENV, "%s is set, but %s is missing from the environment; HX_BOOTSTRAP=single ignores it",
+    hx_fail(HX_ERR_ENV, "%s is set, but %s is not. Start with a PMIx launcher, or set HX_BOOTSTRAP=single to start without it",
             space ? "PMIX_NAMESPACE" : "PMIX_RANK", space ? "PMIX_RANK" : "PMIX_NAMESPACE");
     return -1;
 }
@@ -199,7 +199,7 @@ static hx_status_t pmix_start(struct pmix *pmix)
     if (rc != PMIX_SUCCESS)
         return hx_fail(HX_ERR_BOOTSTRAP,
                        "PMIx_Init failed: %s (%d); PMIX_NAMESPACE=%s names a server that does not answer; "
-                       "HX_BOOTSTRAP=single ignores it",
+                       "to start without PMIx, set HX_BOOTSTRAP=single",
                        pmix->calls.Error_string(rc), (int)rc, hx_env_launcher("PMIX_NAMESPACE"));
     pmix_proc_t job = pmix->me;
     job.rank = PMIX_RANK_WILDCARD;

@@ -157,10 +157,10 @@ static int connect_once(const struct addrinfo *address, double deadline)
 static hx_status_t connect_fail(const struct hx_root *root, int rank, double start, int error)
 {
     const char *who = root->listen_error   ? "; rank 0 cannot listen there itself: "
-                      : rank > 0 ? "; rank 0 serves it, unless a launcher does: it has not started, or has ended"
+                      : rank > 0 ? ". Rank 0 (or the launcher) serves the store. It has not started, or it has ended"
                                            : "";
 
-    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s (tried for %.0f s): %s%s%s", root->host, root->port,
+    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s after %.0f s: %s%s%s", root->host, root->port,
                    hx_clock_awake() - start, strerror(error), who, root->listen_error ? strerror(root->listen_error) : "");
 }
 

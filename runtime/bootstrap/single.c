@@ -63,7 +63,7 @@ static void warn_if_not_alone(void)
         const char *count = hx_env_launcher(hints[i].variable);
 
         if (count && atoi(count) > 1) {
-            hx_warn("%s started %s processes (%s), but gave this one no PMI, so it is a job of 1 rank. To mend this, %s, or set "
+            hx_warn("%s started %s processes (%s), but gave this one no PMI, so it is a job of 1 rank. To fix this, %s, or set "
                     "HX_ROOT, HX_RANK and HX_SIZE. HX_BOOTSTRAP=single silences this warning",
                     hints[i].launcher, count, hints[i].variable, hints[i].remedy);
             return;

@@ -59,7 +59,7 @@ static int tcp_present(const struct hx_env *env)
     if (!env->root && !have_rank && !have_size)
         return 0;
     if (!env->root || !have_rank || !have_size)
-        hx_fail(HX_ERR_ENV, "the TCP store needs HX_ROOT, HX_RANK and HX_SIZE; missing here:%s%s%s",
+        hx_fail(HX_ERR_ENV, "the TCP store needs HX_ROOT, HX_RANK and HX_SIZE; set the missing ones:%s%s%s",
                 env->root ? "" : " HX_ROOT", have_rank ? "" : " HX_RANK", have_size ? "" : " HX_SIZE");
     else if (env->rank >= env->size)
         hx_fail(HX_ERR_ENV, "HX_RANK=%lld, but HX_SIZE=%lld; ranks are 0 to size - 1", (long long)env->rank,
@@ -302,7 +302,7 @@ static hx_status_t handshake(struct tcp *tcp, const char *secret)
     *greeting = (struct hx_store_greeting){
         .version = htonl(HX_STORE_VERSION), .rank = htonl((uint32_t)tcp->boot.rank), .size = htonl((uint32_t)tcp->boot.size)};
     if (hx_store_nonce(greeting->client_nonce) < 0)
-        return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes: %s", strerror(errno));
+        return hx_fail(HX_ERR_NOMEM, "no random bytes from the kernel: %s", strerror(errno));
     memcpy(hello, &greeting->rank, sizeof greeting->rank);
     memcpy(hello + sizeof greeting->rank, &greeting->size, sizeof greeting->size);
     memcpy(hello + 2 * sizeof(uint32_t), greeting->client_nonce, HX_STORE_NONCE_BYTES);
@@ -339,7 +339,7 @@ static hx_status_t store_join(struct tcp *tcp, const char *secret)
             return status;
         if (hx_deadline_passed(deadline))
             return hx_fail(HX_ERR_BOOTSTRAP, "the program at HX_ROOT=%s:%s closes every connection at once: it is not a Hierax "
-                                             "store, or processes of no job crowd it",
+                                             "store, or other processes use up its connections",
                            tcp->root.host, tcp->root.port);
         close(tcp->fd);
         tcp->fd = -1;

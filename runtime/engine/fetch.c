@@ -87,7 +87,7 @@ static void pieces_read(struct hx_run *run, const struct hx_instance *instance, 
         run->status = given_up_fail(run, rank);
     else if (reads && got != (ssize_t)p->bytes)
         run->status = hx_fail(HX_ERR_NOMEM, "%s: cannot read %zu bytes of rank %d of the job, process %d: %s", run->name, p->bytes,
-                              rank, theirs->pid, got < 0 ? strerror(error) : "its buffer is shorter than this call's");
+                              rank, theirs->pid, got < 0 ? strerror(error) : "its buffer is shorter than the buffer of this call");
     p->n = 0;
     p->bytes = p->viewed = 0;
 }
@@ -209,7 +209,7 @@ void hx_fetch_try(struct hx_shared *shared)
         if (!refused && got == number_of(theirs, i))
             continue;
         hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], theirs->pid,
-                refused ? strerror(errno) : "here that is another process");
+                refused ? strerror(errno) : "this process id belongs to another process");
         atomic_store_explicit(&shared->header->no_fetch, 1, memory_order_relaxed); /* arrived publishes it */
         return;
     }

@@ -34,7 +34,7 @@ void hx_watch_enter(struct hx_shared *shared)
     if (fcntl(shared->memory, F_SETLK, &lock) == 0) /* the release pairs with the acquire in life_of */
         atomic_store_explicit(&shared->doorbells[shared->me].life, HX_LIFE_HERE, memory_order_release);
     else
-        hx_warn("the death of this rank will not be seen on its node: cannot lock a byte of the shared segment: %s", strerror(errno));
+        hx_warn("other ranks of this node cannot detect the death of this rank: cannot lock a byte of the shared segment: %s", strerror(errno));
     shared->watched = shared->me;
 }
 

@@ -57,7 +57,7 @@ static void map_open(struct hx_peer_map *map, const struct hx_control *theirs, i
         close(fd);
     if (why) {
         map->base = NULL;
-        hx_info("cannot map memory of hx_alloc, %s (%s): it is read by system calls", path, why);
+        hx_info("cannot map memory of hx_alloc, %s (%s): Hierax reads it by system calls", path, why);
         return;
     }
     map->bytes = (size_t)st.st_size;

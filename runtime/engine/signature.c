@@ -184,8 +184,8 @@ void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uin
     char there[HX_CALL_TEXT_BYTES];
 
     if (theirs >> HX_SLICE_BITS != mine >> HX_SLICE_BITS) {
-        snprintf(text, capacity, "ranks make different calls: rank %d is in call %llu, and gets what rank %d made in call %llu",
-                 engine->members->rank, number_of(engine, mine), rank, number_of(engine, theirs));
+        snprintf(text, capacity, "ranks make different calls: rank %d is in call %llu, but has received data of call %llu of rank %d",
+                 engine->members->rank, number_of(engine, mine), number_of(engine, theirs), rank);
         return;
     }
     hx_stamp_tell(hx_node_control(&engine->node, engine->members->shape->local_of[rank]), theirs, there, sizeof(there));

@@ -202,7 +202,7 @@ static hx_status_t refusal(const struct hx_run *run)
         engine->refused = 1 + stage->members[i];
         if (engine->refused != before)
             return HX_SUCCESS;
-        return hx_fail(status, "%s: rank %d of the job has failed in a group with this one: %s", run->name, stage->members[i],
+        return hx_fail(status, "%s: rank %d of the job has failed in another hx_comm_group call with this rank: %s", run->name, stage->members[i],
                        hx_strerror(status));
     }
     return HX_SUCCESS;

@@ -164,7 +164,7 @@ static void row_tell(struct hx_process *process, const struct hx_members *member
         hx_stand_text(members, &stand, text, capacity);
     } else if (waits && stand.flags & BLOCKS) {
         hx_stand_call(members, &stand, call, sizeof(call));
-        snprintf(text, capacity, "is in %s, but has not run for %.1f s: stopped, or busy in an operation of the program's", call,
+        snprintf(text, capacity, "is in %s, but has not run for %.1f s: it is stopped, or in an operation of hx_op_create", call,
                  seconds(now - stand.beat));
     } else if (unmoved < SECOND_NS) {
         snprintf(text, capacity, "is outside Hierax");

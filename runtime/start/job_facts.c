@@ -21,7 +21,7 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
         return hx_fail(HX_ERR_NOMEM, "no memory for the job's settings");
     if (getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
         free(text);
-        return hx_fail(HX_ERR_NOMEM, "the kernel gives no random bytes for the job's secret");
+        return hx_fail(HX_ERR_NOMEM, "no random bytes from the kernel for the job's secret");
     }
     n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f %s ", hx_version(), place->llc_bytes,
                  1e3 * place->usable_cpus, /* no point: in some languages that is a comma */
@@ -53,7 +53,7 @@ hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *
         settings == 0 || strlen(hex) != 2 * HX_SECRET_BYTES ||
         sodium_hex2bin(secret, HX_SECRET_BYTES, hex, strlen(hex), NULL, NULL, NULL) != 0)
         status = hx_fail(HX_ERR_BOOTSTRAP,
-                         "rank 0 sent start-up data that this library cannot read: is it another version of Hierax?");
+                         "this library cannot read the start-up data of rank 0: use the same version of Hierax on all ranks");
     else if (strcmp(version, hx_version()))
         status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 runs Hierax %s, rank %d runs %s", version, hx_boot_rank(boot),
                          hx_version());

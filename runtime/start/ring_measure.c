@@ -233,9 +233,9 @@ hx_status_t hx_ring_order_share(struct hx_world *world)
         return HX_SUCCESS;
     if (is_auto && n > NODES_MAX) {
         if (comm->members.rank == 0)
-            hx_warn("HX_RING_ORDER=auto: the links of more than %d nodes are not measured, and here are %d: they stay "
-                    "in rank order",
-                    NODES_MAX, n);
+            hx_warn("HX_RING_ORDER=auto: this job has %d nodes, and Hierax measures the links of at most %d. Rings keep the rank "
+                    "order. To change it, set HX_RING_ORDER to a list of nodes",
+                    n, NODES_MAX);
         return HX_SUCCESS;
     }
     if (!(order = malloc(((size_t)n + 1) * sizeof(*order))))

@@ -30,7 +30,7 @@ told 4124@300 "$dead" "provider code 4124, Unresponsive receiver, connection est
 told 4126@300 "$dead" "provider code 4126, Unresponsive receiver, handshake failed (the peer is silent or unreachable"
 told 8@300 "$dead" "provider code 8, Connection reset by remote (the peer's process has gone)"
 told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
-told 4127@300 "$transport" "provider code 4127, Operation aborted by the peer (the peer has given it up)"
+told 4127@300 "$transport" "provider code 4127, Operation aborted by the peer (the peer has cancelled it)"
 # ranks that never reach each other: the error names possible reasons, and reports nobody as dead
 for code in 13 15 4124 4126; do
     EFA_ERROR=$code@1 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" outlives 1 >"$tmp/out" 2>"$tmp/err"

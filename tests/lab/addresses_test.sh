@@ -23,7 +23,7 @@ check "lab up" "$lab" up 2
 check "h2 gets one more address, last" address 2 add 192.168.77.2/24 dev eth0
 check "one more on one host: right" checked 2
 check "HX_NIC by address of each host's network" checked 1 HX_NIC=10.99.0.0/24
-check "HX_NIC: an address that is not there" refused "no such network interface as 10.99.0.77" 1 HX_NIC=10.99.0.77
+check "HX_NIC: an address that is not there" refused "no usable interface has address 10.99.0.77" 1 HX_NIC=10.99.0.77
 # The same, as its first one
 first() {
     address 2 del 10.99.0.2/24 dev eth0 && address 2 add 10.99.0.2/24 dev eth0

@@ -41,7 +41,7 @@ told() {
     execs) where="rank $last has died" ;;
     computes) where="rank $last\( of the job, which\|\) \(has been outside Hierax for at least\|has not answered for\) [0-9]*[.][0-9] s" ;;
     unread) where="rank $last\( of the job, which\|\) has been outside Hierax for at least" ;;
-    stops) where="rank $last\( of the job, which\|\) is in barrier, of another communicator, but has not run for [0-9.]* s: stopped" ;;
+    stops) where="rank $last\( of the job, which\|\) is in barrier, of another communicator, but has not run for [0-9.]* s: it is stopped" ;;
     tests) where="rank $last\( of the job, which\|\) is in allreduce of 1 int32, sum, a non-blocking call" ;;
     esac
     [ "$how" != skips ] || [ "$(grep -c "^rank [0-9]* then status 0" "$out")" = "$n" ] || fail "$*: a call of all fails, after those that were unlike"

@@ -401,7 +401,7 @@ static void wrong_requests(void)
     EXPECT(hx_start(request), HX_SUCCESS, comm, "");
     EXPECT(hx_start(request), HX_ERR_STATE, comm, "hx_allreduce_init is active");
     EXPECT(hx_test(request, NULL), HX_ERR_ARG, comm, "done is NULL");
-    EXPECT(hx_request_free(request), HX_ERR_STATE, comm, "hx_request_free: the request of hx_allreduce_init is active: wait for it first");
+    EXPECT(hx_request_free(request), HX_ERR_STATE, comm, "hx_request_free: the request of hx_allreduce_init is active: call hx_wait first");
     EXPECT(hx_wait(request), HX_SUCCESS, comm, "");
     failures += out != hx_size(comm);
     EXPECT(hx_request_free(request), HX_SUCCESS, comm, "");

@@ -26,33 +26,33 @@ refused() {
 late=$!
 
 # settings
-refused 3 2 1 'HX_ALLREDUCE=fastest: no such algorithm for allreduce here; choose one of' HX_ALLREDUCE=fastest
+refused 3 2 1 'HX_ALLREDUCE=fastest: not an algorithm for allreduce in this job; choose one of' HX_ALLREDUCE=fastest
 has "$tmp/out" nary_sliced HX_ALLREDUCE
-refused 3 4 2 'HX_INTER_ALLREDUCE=nary: no such algorithm' HX_INTER_ALLREDUCE=nary
+refused 3 4 2 'HX_INTER_ALLREDUCE=nary: not an algorithm' HX_INTER_ALLREDUCE=nary
 has "$tmp/out" recursive_doubling HX_INTER_ALLREDUCE
 refused 3 2 1 'HX_INTRA_ALLGATHER=tree' HX_INTRA_ALLGATHER=tree
 refused 3 4 2 'to force a plan of stages, set HX_ALLREDUCE=hier, then HX_INTRA_' 'HX_ALLREDUCE=hier(nary,mesh,nary) x2'
-refused 3 4 2 'name the algorithm alone, as in flat(ring)' 'HX_ALLREDUCE=flat(ring) x2'
-refused 3 4 2 'HX_ALLREDUCE=flat(): no such algorithm' 'HX_ALLREDUCE=flat()'
-refused 3 4 2 'HX_ALLREDUCE=msh: no such algorithm' HX_ALLREDUCE=ring:1M-,msh:-64K
+refused 3 4 2 'name only the algorithm, as in flat(ring)' 'HX_ALLREDUCE=flat(ring) x2'
+refused 3 4 2 'HX_ALLREDUCE=flat(): not an algorithm' 'HX_ALLREDUCE=flat()'
+refused 3 4 2 'HX_ALLREDUCE=msh: not an algorithm' HX_ALLREDUCE=ring:1M-,msh:-64K
 for sizes in 1M 64K-4K 64K-64K - 1X- -1M- 4K-8K-9K -99999999999999999G; do
     refused 3 2 1 "HX_ALLREDUCE=ring,mesh:$sizes: bad sizes in \"mesh:$sizes\"; expected NAME or NAME:FROM-TO" "HX_ALLREDUCE=ring,mesh:$sizes"
 done
 refused 3 2 1 '"ring:64000-" and "mesh:-64001" are for the same sizes' HX_INTRA_ALLREDUCE=ring:64000-,mesh:-64001
 refused 3 2 1 '"binomial" and "flat" are for the same sizes' HX_BCAST=binomial,flat
-refused 3 3 1 'HX_NODES=4: there are only 3 ranks' inside HX_NODES=4
-refused 3 3 1 'HX_NODES=2,2: nodes of 4 ranks in all, but there are 3; choose sizes whose sum is 3' inside HX_NODES=2,2
-refused 3 3 1 'HX_NODES=1,1: nodes of 2 ranks in all, but there are 3' inside HX_NODES=1,1
+refused 3 3 1 'HX_NODES=4: the job has only 3 ranks' inside HX_NODES=4
+refused 3 3 1 'HX_NODES=2,2: these nodes have 4 ranks in all, but the job has 3; choose sizes whose sum is 3' inside HX_NODES=2,2
+refused 3 3 1 'HX_NODES=1,1: these nodes have 2 ranks in all, but the job has 3' inside HX_NODES=1,1
 for nodes in -1 1,,2 1,2, 3,0 3,-1 three 1.5 0,3 1:2; do
-    refused 3 3 1 "HX_NODES=$nodes: shape \"$nodes\": expected a number of nodes, or ranks per node such as \"4,4,3\"" \
+    refused 3 3 1 "HX_NODES=$nodes: shape \"$nodes\": expected a number of nodes (2), ranks per node (4,4,3 or" \
         inside "HX_NODES=$nodes"
 done
 refused 3 2 1 HX_SLICE HX_SLICE=12parsecs
 refused 3 2 1 HX_TIMEOUT HX_TIMEOUT=soon
 for units in x 1,,2 3-2 all; do
-    refused 3 2 1 "HX_PROGRESS_CORE=$units: expected processing units, as in 7 or 6,7 or 12-15, or none" "HX_PROGRESS_CORE=$units"
+    refused 3 2 1 "HX_PROGRESS_CORE=$units: expected processing units (7 or 6,7 or 12-15), or none" "HX_PROGRESS_CORE=$units"
 done
-refused 3 2 1 "HX_PROGRESS_CORE=0-99999: this process may not use processing unit" HX_PROGRESS_CORE=0-99999 HX_PROGRESS_THREAD=1
+refused 3 2 1 "HX_PROGRESS_CORE=0-99999: processing unit" HX_PROGRESS_CORE=0-99999 HX_PROGRESS_THREAD=1
 refused 3 2 1 'HX_LOG' HX_LOG=loud
 has "$tmp/out" debug HX_LOG
 refused 3 2 1 HX_LANES HX_LANES=100000
@@ -83,7 +83,7 @@ for limit in Sn n; do
     timeout 60 "$run" -n 48 -- bash -c "ulimit -$limit 60 && exec $here/actor init" >"$tmp/out.$limit" 2>&1
 done
 [ "$(grep -c 'status 0' "$tmp/out.Sn")" = 48 ] || { fail "48 ranks that may open 60 files, and more if they want, do not start"; cat "$tmp/out.Sn" >&2; }
-has "$tmp/out.n" 'open files each, but this process may open only 60 (ulimit -n)' "a hard limit of 60 files"
+has "$tmp/out.n" 'open files, but this process may open only 60 (ulimit -n)' "a hard limit of 60 files"
 
 # a store that accepts and then says nothing
 python3 - "$tmp/port" <<'PYTHON' &

@@ -105,8 +105,8 @@ refused() {
     [ "$(grep -c "rank $who" "$tmp/out")" -ge $((n - 1)) ] || { fail "$script: not every other rank names rank $who"; cat "$tmp/out" >&2; }
 }
 for shape in "3 1" "4 2"; do
-    refused $shape "$other export HX_SLICE=much" 1 'HX_SLICE is "much"'
-    refused $shape "$first export HX_LANES=many" 0 'HX_LANES is "many"'
+    refused $shape "$other export HX_SLICE=much" 1 'HX_SLICE=much:'
+    refused $shape "$first export HX_LANES=many" 0 'HX_LANES=many:'
     refused $shape "$other export HX_SIZE=7" 1 'HX_SIZE=7'
     refused $shape "$other export HX_RANK=0" 0 'HX_RANK=0 already'
     refused $shape "$other export HWLOC_COMPONENTS=stop" 1 'hwloc cannot load'
@@ -118,14 +118,14 @@ for shape in "3 1" "4 2"; do
     fi
 done
 # a guest that has been let in and cannot take what it gets: it comes after the host
-[ -n "${TEST_SANITIZER:-}" ] || refused 24 1 '[ $HX_RANK != 1 ] || { sleep 1; ulimit -n 16; }' 1 'open files each'
+[ -n "${TEST_SANITIZER:-}" ] || refused 24 1 '[ $HX_RANK != 1 ] || { sleep 1; ulimit -n 16; }' 1 'open files, but this process'
 # the host of the node, whichever rank that is: those that it cannot accept hear why
-[ -n "${TEST_SANITIZER:-}" ] || refused 24 1 'ulimit -n 16' '[0-9]* cannot start' 'open files each'
+[ -n "${TEST_SANITIZER:-}" ] || refused 24 1 'ulimit -n 16' '[0-9]* cannot start' 'open files, but this process'
 refused 4 2 "$other export FI_PROVIDER=udp" 1 'FI_PROVIDER\|rank 1 uses libfabric provider'
 refused 4 2 "$other export FI_PROVIDER='tcp;ofi_rxm'" 1 'rank 1 uses libfabric provider tcp;ofi_rxm, rank 0 uses'
 refused 4 2 "$first export FI_PROVIDER='tcp;ofi_rxm'" 0 'rank 0 uses tcp;ofi_rxm; set HX_PROVIDER'
-refused 4 2 "export HX_PROVIDER=sockets; $other export FI_PROVIDER=^sockets" 1 'HX_PROVIDER=sockets: libfabric has no such usable provider; there are: '
-refused 5 3 "[ \$HX_RANK != 4 ] || export HX_NIC=warp0" 4 'HX_NIC=warp0: no such network interface'
+refused 4 2 "export HX_PROVIDER=sockets; $other export FI_PROVIDER=^sockets" 1 'HX_PROVIDER=sockets: libfabric has no usable provider of this name; choose one of: '
+refused 5 3 "[ \$HX_RANK != 4 ] || export HX_NIC=warp0" 4 'HX_NIC=warp0: there is no usable interface'
 
 # a rank that the kernel kills for the memory it takes
 if [ -z "${TEST_SANITIZER:-}" ] && { limit memory memory.limit_in_bytes 1M || limit memory memory.max 1M; }; then

@@ -25,7 +25,7 @@ attack() {
     if [ -z "${5:-}" ]; then
         [ "$(awk '/words have gone/ { n += $1 } END { print n + 0 }' "$dir/forger")" -ge $((8 * n)) ] || fail "$name: hardly a word has gone"
         [ "$(awk '/net_forged/ { for (i = 1; i < NF; i++) if ($i == "net_forged") n += $(i + 1) } END { print n + 0 }' "$dir/err")" -ge $((4 * n)) ] || fail "$name: hardly a word was counted"
-        [ "$(grep -c 'has no proof that it is expected' "$dir/err")" -le "$n" ] || fail "$name: told more than once by a rank"
+        [ "$(grep -c 'without a valid proof' "$dir/err")" -le "$n" ] || fail "$name: told more than once by a rank"
     fi
     [ "$failures" = 0 ] || tail -n 20 "$dir/err" "$dir/forger" >&2
     return $((failures > 0))

@@ -17,22 +17,22 @@ info=$top_builddir/tools/coll_info
 tune="$top_builddir/tools/coll_tune -o $tmp/table --budget 1s"
 for tool in "$bench" "$info" "$tune"; do
     # shellcheck disable=SC2086
-    said "${tool%% *}: a setting" 'hierax\[[0-3]\] error: HX_LANES is "-3", expected integer: 0 to 1024' -n 4 --nodes 2 --env HX_LANES=-3 $tool
+    said "${tool%% *}: a setting" 'hierax\[[0-3]\] error: HX_LANES=-3: expected an integer from 0 to 1024' -n 4 --nodes 2 --env HX_LANES=-3 $tool
     # shellcheck disable=SC2086
-    said "${tool%% *}: a plan" 'hierax\[0\] error: HX_ALLREDUCE=foo: no such algorithm .*choose one of' -n 4 --env HX_ALLREDUCE=foo $tool
+    said "${tool%% *}: a plan" 'hierax\[0\] error: HX_ALLREDUCE=foo: not an algorithm .*choose one of' -n 4 --env HX_ALLREDUCE=foo $tool
 done
 for nodes in 1 2 4; do
     # shellcheck disable=SC2086
-    said "$nodes nodes, HX_LOG" 'hierax\[[0-3]\] error: HX_LOG is "loud", expected choice: error, warn' -n 4 --nodes $nodes --env HX_LOG=loud $bench
+    said "$nodes nodes, HX_LOG" 'hierax\[[0-3]\] error: HX_LOG=loud: expected one of error, warn' -n 4 --nodes $nodes --env HX_LOG=loud $bench
     # shellcheck disable=SC2016
-    said "$nodes nodes, on two ranks" 'hierax\[[23]\] error: HX_LOG is "bad[23]", expected choice' -n 4 --nodes $nodes -- \
+    said "$nodes nodes, on two ranks" 'hierax\[[23]\] error: HX_LOG=bad[23]: expected one of' -n 4 --nodes $nodes -- \
         bash -c '[ $HX_RANK -lt 2 ] || export HX_LOG=bad$HX_RANK; exec "$@"' bash "$info"
     [ $nodes = 1 ] && continue
     # shellcheck disable=SC2086
-    said "$nodes nodes, HX_NIC" 'hierax\[[0-3]\] error: HX_NIC=eth77: no such network interface as eth77' -n 4 --nodes $nodes --env HX_NIC=eth77 $bench
+    said "$nodes nodes, HX_NIC" 'hierax\[[0-3]\] error: HX_NIC=eth77: there is no usable interface eth77' -n 4 --nodes $nodes --env HX_NIC=eth77 $bench
     # shellcheck disable=SC2086
     said "$nodes nodes, HX_RING_ORDER" 'hierax\[0\] error: HX_RING_ORDER=qq: choose rank, auto' -n 4 --nodes $nodes --env HX_RING_ORDER=qq $bench
     # shellcheck disable=SC2086
-    said "$nodes nodes, HX_PROVIDER" 'hierax\[[0-3]\] error: HX_PROVIDER=zzz: libfabric has no such' -n 4 --nodes $nodes --env HX_PROVIDER=zzz $bench
+    said "$nodes nodes, HX_PROVIDER" 'hierax\[[0-3]\] error: HX_PROVIDER=zzz: libfabric has no usable provider' -n 4 --nodes $nodes --env HX_PROVIDER=zzz $bench
 done
 finish

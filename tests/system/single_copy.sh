@@ -56,9 +56,9 @@ if ! sanitizer thread; then # whose runtime needs more than the filter lets thro
     has "$tmp/err" 'no single copy: cannot read the memory of rank' 'refused'
     env $single timeout 60 "$plant" refuse=process_vm_readv "$run" -n 3 -- "$bench" allreduce --max 8 >"$tmp/out" 2>"$tmp/err" &&
         fail "refused, and wanted by name: status 0"
-    has "$tmp/err" "HX_INTRA_ALLREDUCE=single_copy: on some node ranks cannot read each other's memory" 'refused, and wanted by name'
+    has "$tmp/err" "HX_INTRA_ALLREDUCE=single_copy: on some node, ranks cannot read each other's memory" 'refused, and wanted by name'
 fi
 HX_SINGLE_COPY=0 HX_INTRA_BCAST=single_copy timeout 60 "$run" -n 2 -- "$bench" bcast --max 8 >"$tmp/out" 2>"$tmp/err" &&
     fail "HX_SINGLE_COPY=0, and wanted by name: status 0"
-has "$tmp/err" "HX_INTRA_BCAST=single_copy: on some node ranks cannot read each other's memory" 'HX_SINGLE_COPY=0'
+has "$tmp/err" "HX_INTRA_BCAST=single_copy: on some node, ranks cannot read each other's memory" 'HX_SINGLE_COPY=0'
 finish

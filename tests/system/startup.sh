@@ -69,7 +69,7 @@ first_fence() { # one of them is not there yet, and comes when rank 0 is gone
     wait "$pid"
     [ $(($(now) - start)) -le 12000 ] || fail "too late: it took $(($(now) - start)) ms until rank 2 ended"
     has "$tmp/late.out" "status 5: no store answers at HX_ROOT=127.0.0.1:$1" "too late"
-    has "$tmp/late.out" "rank 0 serves it, unless a launcher does: it has not started, or has ended" "too late"
+    has "$tmp/late.out" "Rank 0 (or the launcher) serves the store. It has not started, or it has ended" "too late"
 }
 
 host_dies() { # host_dies NAME PORT WHEN: who creates the node's segment, at that, or once one of the others has it

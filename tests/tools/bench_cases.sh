@@ -65,7 +65,7 @@ case_check_finds_a_fault() {
 case_bad_input() {
     refuses 'unknown collective "allreduec" (did you mean allreduce?)' allreduec
     refuses 'choices: allreduce reduce_scatter_block allgather bcast'
-    refuses '--root=2: there are the ranks 0 to 1' bcast --root 2
+    refuses '--root=2 is out of range: the last rank of this job is 1' bcast --root 2
     refuses 'did you mean float32?' allreduce --dtype flaot32
     refuses 'unknown op "frobnicate"; choices: sum prod' allreduce --op frobnicate
     refuses '--min=8Q' allreduce --min 8Q
@@ -74,7 +74,7 @@ case_bad_input() {
     refuses '--min=64 is above --max=8' allreduce --min 64 --max 8
     refuses '--factor=1' allreduce --factor 1
     refuses 'did you mean repetitions?' allreduce --repetitons 3
-    refuses 'a value is missing' allreduce --csv
+    refuses 'needs a value' allreduce --csv
     refuses 'unknown option "x"; choices: min max' allreduce -x
     refuses '--json=/no/such/folder/x: cannot write: No such file or directory' allreduce --json /no/such/folder/x
     refuses '--csv=/no/such/folder/x: cannot write' allreduce --csv /no/such/folder/x

@@ -38,7 +38,7 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t n, hx_dtype_t t, hx_o
 run_cases
 [ -n "$(HX_LANES=many "$bench" --version 2>/dev/null)" ] && HX_LANES=many "$bench" --help >"$tmp/out" 2>&1 || fail "no --help where a setting is bad"
 HX_LANES=many "$bench" allreduce >"$tmp/out" 2>&1
-[ "$(cat "$tmp/out")" = 'hierax[0] error: HX_LANES is "many", expected integer: 0 to 1024' ] || { fail "a bad setting is not told once"; cat "$tmp/out" >&2; }
+[ "$(cat "$tmp/out")" = 'hierax[0] error: HX_LANES=many: expected an integer from 0 to 1024' ] || { fail "a bad setting is not told once"; cat "$tmp/out" >&2; }
 if [ -w /dev/full ]; then
     for options in "barrier" "--help" "--version"; do
         status=0

@@ -120,16 +120,16 @@ JSON
 says 'holds here      no: ' 0 --table "$tmp/t.json"
 says 'flat(nary)  -      1.5  2           flat(ring)' 0 --table "$tmp/t.json"
 HX_TABLE=$tmp/t.json says 'a hawk' 0 --table
-HX_TABLE=none says 'give a file, or set HX_TABLE' 1 --table
+HX_TABLE=none says 'name a file or set HX_TABLE' 1 --table
 says 'No such file' 1 --table "$tmp/nosuch.json"
 HX_LANES=many says 'flat(nary)' 0 --table "$tmp/t.json"
-HX_LANES=many says 'HX_LANES is "many"' 2 --table
+HX_LANES=many says 'HX_LANES=many:' 2 --table
 [ "$(HX_LANES=many "$info" --table 2>&1 | wc -l)" = 1 ] || fault "a bad setting is told more than once"
-says '--table takes FILE[:FILE]...; "more.json" is one more' 2 --table "$tmp/t.json" more.json
-says '--table takes FILE[:FILE]...; "" names none' 2 --table ""
-HX_TABLE=: says 'give a file, or set HX_TABLE' 1 --table
-says 'are told one at a time' 2 --table --algorithms
-says 'are told one at a time' 2 --doctor --table
+says '--table takes one argument, FILE[:FILE]...; "more.json" is a second one' 2 --table "$tmp/t.json" more.json
+says '--table takes one argument, FILE[:FILE]...; "" names no file' 2 --table ""
+HX_TABLE=: says 'name a file or set HX_TABLE' 1 --table
+says 'choose only one of --algorithms, --doctor and --table' 2 --table --algorithms
+says 'choose only one of --algorithms, --doctor and --table' 2 --doctor --table
 cpu=$("$info" --table "$tmp/t.json" | sed -n 's/.*this machine has "\(.*\)"$/\1/p')
 sed -i "s/a hawk/$cpu/" "$tmp/t.json"
 cpus=$("$info" --table "$tmp/t.json" | sed -n 's/.*this machine has \([0-9]*\)$/\1/p')
@@ -147,10 +147,10 @@ says 'choices: allreduce reduce_scatter_block' 2 --algorithms nonsense
 says '--ranks=0: expected a whole number from 1 to 1024' 2 --algorithms -p 0
 says '--ranks=8x' 2 --algorithms --ranks 8x
 says 'did you mean json?' 2 --jsno
-says 'option --ranks: a value is missing' 2 --algorithms -p
-says 'the collective barrier goes with --algorithms' 2 barrier
-says 'option --ranks goes with --algorithms' 2 -p 4
-HX_LANES=many says 'HX_LANES is "many", expected integer: 0 to 1024' 2
+says 'option --ranks needs a value' 2 --algorithms -p
+says '"barrier" needs --algorithms' 2 barrier
+says '"--ranks" needs --algorithms' 2 -p 4
+HX_LANES=many says 'HX_LANES=many: expected an integer from 0 to 1024' 2
 HX_LANES=many says 'did you mean bcast?' 2 --algorithms bcst
 "$run" -n 3 -- "$info" --nonsense >"$tmp/out" 2>&1
 [ "$(grep -c 'coll_info: unknown option' "$tmp/out")" = 1 ] || fault "bad input is not told once in a job: $(cat "$tmp/out")"

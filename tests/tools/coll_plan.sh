@@ -52,7 +52,7 @@ says 'hier(nary,' 0 explain allreduce --shape 3,1,2 --size 1M
 says 'reduce_scatter_block' 2 explain allredcue --shape 2,2
 for name in all-reduce All_Reduce ALLREDUCE; do says 'allreduce of ' 0 explain $name --shape 2,2; done
 says 'bcast of ' 0 explain broadcast --shape 2,2
-says 'all number a block for each pair of at most 46340 ranks' 2 explain alltoall --shape 46341x1
+says 'every plan needs a block per pair of ranks, and at most 46340 ranks are possible' 2 explain alltoall --shape 46341x1
 says '3,,2' 2 explain allreduce --shape 3,,2
 says 'ring' 2 explain allreduce --shape 2,2 --set HX_INTER_ALLREDUCE=rign
 says '12Q' 2 explain allreduce --shape 2,2 --size 12Q
@@ -60,12 +60,12 @@ says 'did you mean explain?' 2 explian allreduce
 says 'choices: explain cost draw compare verify big' 2
 says 'explain takes one collective, one --shape' 2 explain allreduce
 says 'did you mean shape?' 2 explain allreduce --shap 2,2 --shpae 2
-says 'a value is missing' 2 explain allreduce --shape
-says 'option --rank is not one of coll_plan verify' 2 verify --rank 1
-says 'has the ranks 0 to 3' 2 explain allreduce --shape 2,2 --rank 4
+says 'needs a value' 2 explain allreduce --shape
+says 'coll_plan verify has no option --rank' 2 verify --rank 1
+says 'is out of range: the last rank of --shape 2,2 is 3' 2 explain allreduce --shape 2,2 --rank 4
 says 'did you mean HX_LANES?' 2 explain allreduce --shape 2,2 --set HX_LANE=2
 says 'HX_LANES' 2 explain allreduce --shape 2,2 --set HX_LANES=many
-says 'HX_LANES is "1025", expected integer: 0 to 1024' 2 explain allreduce --shape 2x1100 --set HX_LANES=1025
+says 'HX_LANES=1025: expected an integer from 0 to 1024' 2 explain allreduce --shape 2x1100 --set HX_LANES=1025
 says 'hier(nary,mesh_single,nary) x1024' 0 explain allreduce --shape 2x1100 --set HX_LANES=1024 --size 64M
 says 'did you mean float32?' 2 explain allreduce --shape 2,2 --dtype flaot32
 says 'did you mean circulant?' 2 verify --algorithm circulent
@@ -78,36 +78,36 @@ done
 says 'chosen: hier(nary,ring,nary)' 0 explain allreduce --shape 2,2 --size 4096 --set HX_ALLREDUCE=hier:-64K --set HX_INTER_ALLREDUCE=ring:4K-8K
 says 'chosen: flat(rdh)' 0 explain allreduce --shape 2,2 --size 4096 --set 'HX_ALLREDUCE=flat(rdh):-64K,hier'
 says 'flat(ring)' 0 explain allreduce --shape 2,2 --size 64K --set HX_ALLREDUCE=hier:-64K # free there
-says 'a composition needs nodes that hold runs of ranks' 0 explain scan --shape 3,1,2:cyclic
-says 'a composition needs nodes that hold runs of ranks' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=hier
+says 'a composed plan needs consecutive ranks on each node' 0 explain scan --shape 3,1,2:cyclic
+says 'a composed plan needs consecutive ranks on each node' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=hier
 says 'chosen: flat(chain)' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=chain
 says 'chosen: flat(binomial) ordered' 0 explain reduce --ordered --shape 2,2:cyclic --root 3
-says 'the operation is not commutative: a composition then needs nodes that hold runs of ranks' 0 explain allreduce --ordered --shape 3,1,2:cyclic
+says 'the operation is not commutative: a composed plan then needs consecutive ranks on each node' 0 explain allreduce --ordered --shape 3,1,2:cyclic
 says 'chosen: hier(nary,mesh_single,nary) x2 ordered' 0 explain allreduce --ordered --shape 8,7 --size 4M --set HX_LANES=2
-says 'not as the settings have it' 0 explain allreduce --ordered --shape 3,1,2 --set HX_INTER_ALLREDUCE=ring
-says 'that needs an exact operation, and this one rounds' 0 explain allreduce --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
+says 'the settings do not apply' 0 explain allreduce --ordered --shape 3,1,2 --set HX_INTER_ALLREDUCE=ring
+says 'this algorithm needs an exact operation, and this operation rounds' 0 explain allreduce --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
 says 'chosen: hier(nary,exclusive_dissemination,nary)' 0 explain allreduce --dtype int32 --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
-says 'not as the settings have it' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=knomial
+says 'the settings do not apply' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=knomial
 says 'inter ring, member 1 of 4 (ranks 0 4 2 5)' 0 explain allreduce --shape 2,2,1,3 --set HX_LANES=1 --set HX_INTER_ALLREDUCE=ring \
     --ring-order 0,2,1,3 --rank 4
 says 'flat ring, member 3 of 5 (ranks 3 4 2 0 1)' 0 explain allgather --shape 2,1,2 --set HX_ALLGATHER=ring --set HX_LANES=1 --set HX_RING_ORDER=2,1,0
 says '2 passed, 0 failed' 0 big allreduce bcast --shape 4x96 --ring-order 0,2,1,3
 says '0 passed, 0 failed' 0 big alltoallv --shape 1000x48
-says 'none: it numbers a block for each pair of at most 46340 ranks' 0 big alltoallv --shape 1000x48
-says 'ring order 0,1,1,3 for --shape 2,2,1,3: node 1 stands there twice' 2 explain allreduce --shape 2,2,1,3 --ring-order 0,1,1,3
-says 'ring order 0,1 for --shape 2,2,1,3: choose rank, auto, or an order of all 4 nodes: each of 0 to 3 once' 2 verify --shape 2,2,1,3 --ring-order 0,1
-says 'ring order auto is measured in a job' 2 explain allreduce --shape 2,2,1,3 --ring-order auto
-says '--ring-order 0,1 needs the --shape' 2 verify --ring-order 0,1
+says 'none: it needs a block per pair of ranks, and at most 46340 ranks are possible' 0 big alltoallv --shape 1000x48
+says 'ring order 0,1,1,3 for --shape 2,2,1,3: node 1 is named twice' 2 explain allreduce --shape 2,2,1,3 --ring-order 0,1,1,3
+says 'ring order 0,1 for --shape 2,2,1,3: choose rank, auto, or an order of all 4 nodes: list each of 0 to 3 once' 2 verify --shape 2,2,1,3 --ring-order 0,1
+says 'ring order auto is possible only in a job' 2 explain allreduce --shape 2,2,1,3 --ring-order auto
+says '--ring-order 0,1: add --shape' 2 verify --ring-order 0,1
 for algorithm in ring kangaring scatter_ring chain; do
     says ' 0 failed' 0 verify --algorithm $algorithm --shape 3,1,2,4:cyclic --ring-order 2,0,3,1
 done
 says '--max-ranks=0: expected a whole number from 1 to 512' 2 verify allreduce --max-ranks 0
-says 'option --ordered is not one of coll_plan verify' 2 verify --ordered
+says 'coll_plan verify has no option --ordered' 2 verify --ordered
 says 'allreduce             flat(mesh) ordered' 0 verify allreduce --shape 4,4,3:cyclic --algorithm mesh
 for bytes in 64 4K 256K 16M; do # 16-bit floats on one node
-    for ranks in 2 3 8 96; do says 'roundings: 1 ' 0 explain allreduce --dtype bfloat16 --shape $ranks --size $bytes; done
+    for ranks in 2 3 8 96; do says 'roundings: at most 1,' 0 explain allreduce --dtype bfloat16 --shape $ranks --size $bytes; done
 done
-says 'roundings: 2 ' 0 explain reduce_scatter_block --dtype float16 --shape 4,4,3 --set HX_INTER_REDUCE_SCATTER=mesh
+says 'roundings: at most 2,' 0 explain reduce_scatter_block --dtype float16 --shape 4,4,3 --set HX_INTER_REDUCE_SCATTER=mesh
 says 'roundings: not counted for more than 256 ranks' 0 explain allreduce --shape 4x96 --dtype float16
 says 'exclusive_dissemination' 2 explain scan --shape 2,2 --set HX_INTER_SCAN=ring
 says 'of 0 bytes' 0 explain allgather --shape 3,1,2 --size 0

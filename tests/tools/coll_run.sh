@@ -73,27 +73,27 @@ expect 2 'ranks=p: expected a whole number' -np
 expect 2 'ranks=two: expected a whole number' -np two true
 expect 2 'ranks=two: expected a whole number' -n two true
 expect 2 'program to run is missing' -n 2
-expect 2 '--nodes 3: there are only 2 ranks; choose 1 to 2 nodes' -n 2 --nodes 3 true
-expect 2 'HX_NODES=3: there are only 2 ranks; choose 1 to 2 nodes' -n 2 --env HX_NODES=3 true
-expect 2 '--nodes 3,1,2: nodes of 6 ranks in all, but there are 5; choose sizes whose sum is 5' -n 5 --nodes 3,1,2 true
-expect 2 'HX_NODES=3,1: nodes of 4 ranks in all, but there are 5' -n 5 --env HX_NODES=3,1 true
-expect 2 '--nodes 0: 0 nodes; choose 1 to 2, or the ranks of each, 2 in all' -n 2 --nodes 0 true
-expect 2 '--nodes -1: shape "-1": expected a number of nodes, or ranks per node' -n 2 --nodes=-1 true
+expect 2 '--nodes 3: the job has only 2 ranks; choose 1 to 2 nodes' -n 2 --nodes 3 true
+expect 2 'HX_NODES=3: the job has only 2 ranks; choose 1 to 2 nodes' -n 2 --env HX_NODES=3 true
+expect 2 '--nodes 3,1,2: these nodes have 6 ranks in all, but the job has 5; choose sizes whose sum is 5' -n 5 --nodes 3,1,2 true
+expect 2 'HX_NODES=3,1: these nodes have 4 ranks in all, but the job has 5' -n 5 --env HX_NODES=3,1 true
+expect 2 '--nodes 0: 0 nodes; choose 1 to 2 nodes, or list the ranks of each, 2 in all' -n 2 --nodes 0 true
+expect 2 '--nodes -1: shape "-1": expected a number of nodes (2), ranks per node' -n 2 --nodes=-1 true
 expect 2 '--nodes 2,: shape "2,": expected' -n 2 --nodes 2, true
 expect 2 '--nodes 2,0: shape "2,0": expected' -n 2 --nodes 2,0 true
 expect 2 'HX_NODES=two: shape "two": expected' -n 2 --env HX_NODES=two true
 expect 0 - -n 2 --env HX_NODES=0 true
 expect 2 'unknown bind "socket"; choices: auto none core' -n 2 --bind socket true
 expect 2 'only [0-9]* usable cores' -n 10000 --bind core true
-expect 2 '--env FOO: NAME=VALUE' -n 2 --env FOO true
+expect 2 '--env FOO: expected NAME=VALUE' -n 2 --env FOO true
 expect 2 '--env HX_BOOTSTRAP=pmi2: coll_run itself sets HX_BOOTSTRAP for every rank' -n 2 --env HX_BOOTSTRAP=pmi2 true
 expect 2 '--env HX_RANK=1: coll_run itself sets HX_RANK' -n 2 --env HX_RANK=1 true
 expect 2 'timeout=-1: expected a number from 0' -n 2 --timeout -1 true
 expect 2 'unknown option "colour"; choices: ranks np nodes' -n 2 --colour true
 expect 2 'did you mean prefix?' -n 2 --perfix true
 expect 2 'unknown option "x"' -x 2 true
-expect 2 'option --ranks: a value is missing' -n
-expect 2 'option --nodes: a value is missing' -n 2 --nodes
+expect 2 'option --ranks needs a value' -n
+expect 2 'option --nodes needs a value' -n 2 --nodes
 expect 127 'cannot run program "no-such-program"' -n 2 no-such-program
 expect 127 'cannot run program "./no-such-program"' -n 2 ./no-such-program
 expect 126 'Is a directory' -n 2 /

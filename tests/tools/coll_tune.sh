@@ -71,9 +71,9 @@ sed -n 's/.*bcast of 8 bytes: .* predicted \([0-9.]*\) us.*/\1/p' err | awk '$1 
 
 # ---- judge: every candidate measured; what was measured serves to judge and to fit without a job
 tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 10s -o judged.json
-has out "# 4 points: chosen / best" "judge"
-says "# 4 points: chosen / best" 0 judge judged.json
-says "# model, node: intra_alpha_us" 0 model judged.json -o fitted.json
+has out "# 4 points: time of the chosen plan / best time" "judge"
+says "# 4 points: time of the chosen plan / best time" 0 judge judged.json
+says "# model of the node: intra_alpha_us" 0 model judged.json -o fitted.json
 says "cost model of the node, fitted to 4 points" 0 check fitted.json
 HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a table: $(cat err)"
 HX_TABLE=no_such.json HX_TABLE_STRICT=1 "$tune" judge judged.json >out 2>err && fail "judge with a strict table that is not there"
@@ -81,10 +81,10 @@ has err "HX_TABLE: no_such.json: No such file" "judge with a strict table that i
 says "not a file that coll_tune judge has written" 2 judge t.json
 sed 's/"points": 4}/"points": 999}/' fitted.json >known.json # a model of the node by many points, and none of the network
 tunes 2 1 judge --budget 0.1s
-has err "the budget is used up: this holds " "judge with too little time"
+has err "the budget is used up: the result has " "judge with too little time"
 tunes 2 1 model --budget 0.1s -o known.json
-has err "the budget is used up: this holds " "model with too little time"
-has out "# model, node: as it was, fitted to 999 points; there are" "model with too little time"
+has err "the budget is used up: the result has " "model with too little time"
+has out "# model of the node: kept, because it was fitted to 999 points; this run has only" "model with too little time"
 tunes 4 2 --collectives bcast --max 8 --budget 4s -o known.json
 grep -q '"net_alpha_us"' known.json && grep -q '"points": 999}' known.json || { fail "a network's first model"; cat known.json out >&2; }
 "$tune" model judged.json -o - >piped.json 2>err && says "cost model of the node, fitted to 4 points" 0 check piped.json || fail "model -o -: no table: $(cat err)"
@@ -92,12 +92,12 @@ mkfifo judge.pipe
 timeout 60 cat judge.pipe >piped.json &
 tunes 2 1 judge --collectives barrier --budget 2s -o judge.pipe
 wait $!
-says "# 1 points: chosen / best" 0 judge piped.json
+says "# 1 points: time of the chosen plan / best time" 0 judge piped.json
 tunes 4 4/2 judge --collectives allreduce --max 8 --budget 5s -o domains.json # levels inside the node
 chosen_of() { awk '$1 == "allreduce" { print $6, $8 }' out; } # times are rounded in the file
 chosen_of >here
 grep -q nary_levels domains.json || { fail "judge: no levels"; cat domains.json >&2; }
-says "# 1 points: chosen / best" 0 judge domains.json
+says "# 1 points: time of the chosen plan / best time" 0 judge domains.json
 [ -s here ] && chosen_of | diff here - >&2 || fail "judge of a file chooses otherwise than the job did"
 tunes 2 2 judge --collectives barrier --budget 2s -o nodes.json
 tr -d ' \n' <nodes.json | grep -Eq '"alpha_us":([0-9.]+),.*"message_us":\1}' || fail "emulated nodes have a link's latency: $(cat nodes.json)"
@@ -106,14 +106,14 @@ for provider in efa tcp; do
         $provider '{"alpha_us": 18, "gb_s": 12, "stream_gb_s": 12, "core_gb_s": 900, "message_us": 0.3}' >$provider.json
 done
 says "# 0 points" 0 judge efa.json
-says "tcp.json is of provider tcp, efa.json of efa: fit them apart" 2 model efa.json tcp.json -o apart.json
-says "unlike machines" 2 model judged.json efa.json -o apart.json
+says "tcp.json was measured with provider tcp, efa.json with efa: fit them separately" 2 model efa.json tcp.json -o apart.json
+says "different kinds of machines" 2 model judged.json efa.json -o apart.json
 says "t.json: it is for Hierax" 2 model efa.json -o t.json
 [ ! -e apart.json ] || fail "a refused fit is written"
-job_says "it is a table" 2 judge --collectives barrier -o t.json
+job_says "is a table: name another file" 2 judge --collectives barrier -o t.json
 job_says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x
 job_says "within --min=3145728 and --max=4194304" 2 judge --collectives allreduce --min 3M --max 4M
-says "option --resume is not one of coll_tune model" 2 model --resume
+says "coll_tune model has no option --resume" 2 model --resume
 says "--min=33554432 is above --max=16777216" 2 --min 32M
 job_says "--max: allreduce of 1099511627776 bytes takes 16384.0 GiB" 2 --collectives barrier,allreduce --min 1024G --max 1024G -o large.json
 [ ! -e large.json ] || fail "a refused run writes a table"
@@ -146,22 +146,22 @@ cp confirm.json unconfirmed.json
 for try in 1 2 3; do # beside other tests both plans may take as long as it takes to get a core
     cp unconfirmed.json confirm.json
     tunes 2 1 confirm --collectives allreduce --max 512 -o confirm.json
-    grep -q "1 stay, 1 went back" out && break
+    grep -q "1 kept, 1 replaced" out && break
 done
-has out "2 choices other than the default's raced it; 1 stay, 1 went back" "confirm"
+has out "2 choices were measured against the default; 1 kept, 1 replaced" "confirm"
 grep -q '"bytes": \[0,.*"plan": "flat(nary)".*"default_plan": "flat(ring)"' confirm.json || { fail "confirm: the faster one is gone"; cat out confirm.json >&2; }
 grep -q '"bytes": \[65,.*"plan": "flat(nary)".*"default_plan": "flat(nary)"' confirm.json || { fail "confirm: the slower one stays"; cat out confirm.json >&2; }
 [ "$(grep -c '"nodes": 2,.*"flat(binomial)"' confirm.json)" = "$(grep -c '"nodes": 2,.*"flat(binomial)"' planted.json)" ] || fail "confirm: another shape's entries"
 has err "allreduce 512 bytes: flat(ring) took" "confirm tells what it takes back"
 cp confirm.json much.json
 tunes 2 1 confirm --collectives allreduce --max 8 --gain 1000 -o much.json # flat(ring) takes no eleven times as long
-has out "0 stay, 1 went back" "confirm with a gain that nobody reaches"
+has out "0 kept, 1 replaced" "confirm with a gain that nobody reaches"
 says "14 entries" 0 check confirm.json
 tunes 2 1 confirm --collectives allreduce --max 8 -o confirm.json # of two plans of which one is no candidate nothing is known
 sed '/"allreduce".*"nodes": 1,.*"bytes": \[0,/s/"plan": "[^"]*"/"plan": "flat(rnig)"/' confirm.json >unknown.json
 tunes 2 1 confirm --collectives allreduce --max 8 -o unknown.json
 has err "flat(rnig) is not among the plans of this job" "confirm of an unknown plan"
-has out "0 choices other than the default's raced it" "confirm of an unknown plan"
+has out "0 choices were measured against the default" "confirm of an unknown plan"
 grep -q rnig unknown.json || fail "confirm: an entry that it cannot race is gone"
 sed 's/"measured": [0-9]*, //' planted.json >unknown.json
 tunes 2 1 confirm --collectives allreduce -o unknown.json
@@ -170,13 +170,13 @@ tunes 3 1 confirm --collectives allreduce -o confirm.json
 has err "the table has no entry for 3 ranks on 1 nodes" "confirm on another shape"
 cp planted.json two.json
 tunes 4 2 confirm --budget 5s -o two.json # over the network too
-has out "stay," "confirm on two nodes"
+has out "kept," "confirm on two nodes"
 job_says "no_such.json: there is no table to confirm" 2 confirm -o no_such.json
 sed '/"allreduce".*"nodes": 1,.*null/s/"measured": [0-9]*/"measured": 9223372036854775807/' planted.json >far.json # none has the memory
 grep -q 9223372036854775807 far.json || fail "no entry that has no end"
 tunes 2 1 confirm --collectives allreduce --budget 1s -o far.json
-says '"t.json": confirm takes its table as coll_tune confirm -o FILE' 2 confirm t.json
-says 'option --resume is not one of coll_tune confirm' 2 confirm --resume -o t.json
+says '"t.json": confirm takes its table with -o: coll_tune confirm -o FILE' 2 confirm t.json
+says 'coll_tune confirm has no option --resume' 2 confirm --resume -o t.json
 
 # ---- --resume measures what is missing, and only that
 grep -v '"bcast".*"nodes": 1,.*"bytes": \[65,' planted.json >part.json
@@ -192,7 +192,7 @@ has out "7 points measured, 0 from the table" "without --resume"
 grep -q '"bcast".*"nodes": 2,.*"flat(binomial)"' part.json || fail "entries for another shape are not kept"
 cp part.json kept.json
 tunes 2 1 --collectives allreduce --max 16M --factor 2 --budget 0.1s -o kept.json
-has err "more what it had before, which --resume would keep" "a run begun anew with too small a budget"
+has err "entries from before. To keep these" "a run begun anew with too small a budget"
 grep -q '"allreduce".*"nodes": 1,.*"bytes": \[[0-9]*, null\]' kept.json || fail "what a run does not come to is lost"
 says "entries" 0 check kept.json
 
@@ -263,7 +263,7 @@ says "14 entries" 0 merge planted.json only.json -o merged.json
 ! grep -q 'flat(ring)' merged.json || fail "the later file's entries do not hold"
 sed 's/"cpus": [0-9]*/"cpus": 4097/' t.json >foreign.json
 says "warning: jobs on this machine will not use it" 0 check foreign.json
-says "a table is for one kind" 2 merge t.json foreign.json -o merged.json
+says "A table must be for one version and one kind of machine" 2 merge t.json foreign.json -o merged.json
 
 # ---- a link stays and leads to the new table, which has the old one's mode; a pipe and a device are written as they are
 cp t.json real.json
@@ -307,9 +307,9 @@ sed '0,/"plan": "[^"]*"/s//"plan": "flat(rnig)"/' t.json >wrong.json
 line=$(grep -n rnig wrong.json | sed 's/:.*//')
 says "wrong.json:$line: unknown plan \"flat(rnig)\" (did you mean flat(ring)?)" 2 check wrong.json
 sed '/"allreduce".*"nodes": 1,/s/"plan": "[^"]*"/"plan": "hier(nary,ring,nary) x1"/' t.json >wrong.json
-says "hier(nary,ring,nary) x1 cannot serve allreduce on 1 nodes of 2 to 2 ranks" 2 check wrong.json
+says "hier(nary,ring,nary) x1 is not possible for allreduce on 1 nodes of 2 to 2 ranks" 2 check wrong.json
 sed 's/"nodes": 1, "ranks_per_node": \[2, 2\]/"nodes": 1, "ranks_per_node": [2, 3]/' t.json >wrong.json
-says "no job has 1 nodes, 2 to 3 ranks on each" 2 check wrong.json
+says "no job can have 1 nodes, 2 to 3 ranks on each" 2 check wrong.json
 sed 's/"slice": 0/"slice": 1/' t.json >wrong.json
 says "slice is out of range: 0, or 512 to 1073741824" 2 check wrong.json
 
@@ -363,25 +363,25 @@ for kind in "float16:flat(ring)" "int64:flat(mesh)" "float32 --alloc:flat(nary_s
     has out "${kind#*:}" "the table's plan for $kind"
 done
 tunes 2 1 judge --collectives allreduce --dtype int32 --alloc --max 1K --budget 2s -o kinds.judged
-says "# 2 points: chosen / best" 0 judge kinds.judged
-says "kinds.judged was measured with memory of hx_alloc: the model is that of others" 2 model kinds.judged -o kinds.json
-HX_SINGLE_COPY=0 job_says "no rank can read another's memory here" 2 --alloc -o alone.json
+says "# 2 points: time of the chosen plan / best time" 0 judge kinds.judged
+says "kinds.judged was measured with memory of hx_alloc: the model uses only floats" 2 model kinds.judged -o kinds.json
+HX_SINGLE_COPY=0 job_says "no rank can read another rank's memory here" 2 --alloc -o alone.json
 tunes 2 1 confirm -o kinds.json
-has err "entries are for other datatypes or memory: confirm them with --dtype, --alloc" "confirm without the kinds of the table"
+has err "entries are for another class of datatypes or other memory than --dtype=" "confirm without the kinds of the table"
 tunes 2 1 --dtype int32 --max 8 --budget 4s -o reductions.json
 ! grep -q '"bcast"' reductions.json && grep -q '"integer".*"bytes": \[4, 17\]' reductions.json || { fail "of integers, reductions at these sizes"; cat reductions.json >&2; }
-says "--dtype=float16: the model is that of floats of 32 bits" 2 model --dtype float16
-says "this is a job of one rank, which has nothing to choose" 2 -o alone.json
+says "--dtype=float16: the cost model is fitted only to integers and to floats of 32 bits" 2 model --dtype float16
+says "this job has one rank, so there is nothing to tune" 2 -o alone.json
 [ ! -e alone.json ] || fail "a refused run writes a table"
 
 # ---- a job tells of plans that it does not know, and counts those that it has not
 sed '/"half"/s/"plan": "[^"]*"/"plan": "flat(rnig)"/; /"integer"/s/"plan": "[^"]*"/"plan": "flat(rnig)"/' kinds.json >unknown.json
 line=$(grep -n -m 1 rnig unknown.json | sed 's/:.*//')
 HX_TABLE=unknown.json "$run" -n 2 -- "$bench" barrier --repetitions 3 >out 2>err || fail "a job with an unknown plan: $(cat err)"
-has err "unknown.json:$line: this Hierax knows no plan \"flat(rnig)\": Hierax ignores this entry" "an unknown plan"
+has err "unknown.json:$line: this version of Hierax has no plan \"flat(rnig)\": Hierax ignores this entry" "an unknown plan"
 has err "unknown.json: Hierax ignores 1 more entries" "an unknown plan"
 HX_TABLE=unknown.json HX_TABLE_STRICT=1 "$run" -n 2 -- "$bench" barrier --repetitions 3 >out 2>err && fail "a strict job with an unknown plan"
-has err "unknown.json:$line: this Hierax knows no plan" "a strict job with an unknown plan"
+has err "unknown.json:$line: this version of Hierax has no plan" "a strict job with an unknown plan"
 sed '/"half"/s/"plan": "[^"]*"/"plan": "flat(single_copy)"/' kinds.json >fetching.json
 HX_TABLE=fetching.json HX_SINGLE_COPY=0 HX_STATS=1 "$run" -n 2 -- "$bench" allreduce --dtype float16 --min 1K --max 1K --repetitions 3 >out 2>err
 grep -Eq 'fallbacks +[1-9]' err || { fail "a plan of the table that cannot be had is no fallback"; cat err >&2; }
@@ -390,22 +390,22 @@ grep -Eq 'fallbacks +[1-9]' err || { fail "a plan of the table that cannot be ha
 says 'did you mean check?' 2 chekc t.json
 says 'did you mean allreduce?' 2 --collectives bcast,allredcue
 says 'did you mean budget?' 2 --bugdet 5m
-says 'a value is missing' 2 --budget
+says 'needs a value' 2 --budget
 says 'unknown option "t.json"' 2 check -t.json
 says 'unknown option "xyz"' 2 --resume -xyz
 says '--budget=5x: expected a time such as 90s, 5m or 1h' 2 --budget 5x
 says '--gain=x' 2 --gain x
 says '--gain=1001' 2 --gain 1001
-says 'option --gain is not one of coll_tune judge' 2 judge --gain 5
-says 'option --factor is not one of coll_tune judge' 2 judge --factor 2
+says 'coll_tune judge has no option --gain' 2 judge --gain 5
+says 'coll_tune judge has no option --factor' 2 judge --factor 2
 says '--min=64 is above --max=8' 2 --min 64 --max 8
 says '--factor=1' 2 --factor 1
-says '--output=-: the table is written after every point: name a file' 2 -o -
+says '--output=-: name a file, because coll_tune writes the table after every point' 2 -o -
 says '--output and --html both write to "same"' 2 -o same --html same
 says '--output and --html both write to "./same"' 2 -o same --html ./same
 says '--output and --html both write to "hierax_table.json"' 2 --html hierax_table.json
 says 'does not define --op=band for --dtype=float32' 2 --op band
-says 'option --budget is not one of coll_tune check' 2 check t.json --budget 5m
+says 'coll_tune check has no option --budget' 2 check t.json --budget 5m
 says 'check takes tables' 2 check
 says 'merge takes two tables or more, and a new one' 2 merge t.json planted.json
 says 'diff takes two tables' 2 diff t.json

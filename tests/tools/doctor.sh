@@ -32,9 +32,9 @@ job_says() {
     says "$1" "$2" "$run" -n "$3" -- bash -c "$4"'; exec "$0" --doctor' "$info"
 }
 
-# mends REGEX: what was said last names a remedy that matches
-mends() {
-    grep -Eq "mend: .*$1" "$tmp/out" || fault "no remedy '$1' but: $(grep mend: "$tmp/out")"
+# fixes REGEX: what was said last names a fix that matches
+fixes() {
+    grep -Eq "fix: .*$1" "$tmp/out" || fault "no fix '$1' but: $(grep fix: "$tmp/out")"
 }
 
 # ---- nothing is wrong
@@ -50,8 +50,8 @@ says 0 '^[0-9]+ ok, [0-9]+ warn, 0 fail; 2 ranks on 1 host$' "$run" -n 2 -- "$in
 # ---- what settings want of the job
 says 0 ' 0 fail; 4 ranks' env HX_RING_ORDER=1,0 "$run" -n 4 --nodes 2 -- "$info" --doctor
 says 1 '^fail +job settings +HX_RING_ORDER=1,0,2: ' env HX_RING_ORDER=1,0,2 "$run" -n 4 --nodes 2 -- "$info" --doctor
-job_says 1 '^fail +job settings +HX_NODES=7: there are only 2 ranks' 2 'export HX_NODES=7'
-says 1 '^fail +job settings .*no such algorithm for allreduce here' env HX_ALLREDUCE=nary "$run" -n 4 --nodes 2 -- "$info" --doctor
+job_says 1 '^fail +job settings +HX_NODES=7: the job has only 2 ranks' 2 'export HX_NODES=7'
+says 1 '^fail +job settings .*not an algorithm for allreduce in this job' env HX_ALLREDUCE=nary "$run" -n 4 --nodes 2 -- "$info" --doctor
 says 0 ' 0 fail; 4 ranks' env HX_ALLREDUCE=ring "$run" -n 4 --nodes 2 -- "$info" --doctor
 says 1 "^fail +settings +HX_TRACE=$tmp/no/such: cannot write this rank's file: No such file" env HX_TRACE="$tmp/no/such" "$run" -n 2 -- "$info" --doctor
 mkdir "$tmp/0"
@@ -60,45 +60,45 @@ mkdir "$tmp/1"
 says 0 ' 0 fail; 2 ranks' env HX_TRACE="$tmp/%r/such" "$run" -n 2 -- "$info" --doctor
 # plans that need what only the job has
 says 0 ' 0 fail; 4 ranks' env HX_INTRA_BCAST=single_copy HX_INTER_SCAN=exclusive_dissemination "$run" -n 4 --nodes 2 -- "$info" --doctor
-says 1 '^fail +job settings .*HX_INTRA_BCAST=single_copy: on some node ranks cannot read' env HX_INTRA_BCAST=single_copy HX_SINGLE_COPY=0 "$run" -n 2 -- "$info" --doctor
+says 1 '^fail +job settings .*HX_INTRA_BCAST=single_copy: on some node, ranks cannot read' env HX_INTRA_BCAST=single_copy HX_SINGLE_COPY=0 "$run" -n 2 -- "$info" --doctor
 # rank 0's provider will hold on all ranks
 # shellcheck disable=SC2016
 job_says 0 '^warn +environment +HX_PROVIDER is ' 2 '[ "$HX_RANK" = 0 ] || export HX_PROVIDER=sockets'
-says 1 '^fail +provider .*no such network interface' env HX_NIC=eth77 "$info" --doctor
-mends 'unset HX_NIC'
+says 1 '^fail +provider .*there is no usable interface' env HX_NIC=eth77 "$info" --doctor
+fixes 'unset HX_NIC'
 
 # ---- the planted faults
 says 0 '^warn +memlock +64 KiB' "$plant" memlock=64 "$info" --doctor
-mends 'memlock unlimited'
+fixes 'memlock unlimited'
 if [ -d "$build/tests/efa_provider/.libs" ]; then # a provider that locks memory
     says 1 '^fail +memlock +4096 KiB.* pins about 100 MiB' env FI_PROVIDER_PATH="$build/tests/efa_provider/.libs" HX_PROVIDER=efa \
         "$plant" memlock=4096 "$info" --doctor
 fi
 says 0 '^warn +cma +process_vm_readv .* is denied .*: this process has a seccomp filter' "$plant" refuse=process_vm_readv "$info" --doctor
-mends SYS_PTRACE
+fixes SYS_PTRACE
 says 0 '^warn +cma +process_vm_readv .* is denied' sh -c 'trap "" CHLD; exec "$@"' - "$plant" refuse=process_vm_readv "$info" --doctor
 says 0 '^warn +cma +process_vm_readv ended the process' "$plant" kill=process_vm_readv "$info" --doctor
-mends HX_SINGLE_COPY=0
+fixes HX_SINGLE_COPY=0
 says 1 '^fail +memfd +memfd_create is refused: Operation not permitted' "$plant" refuse=memfd_create "$info" --doctor
 grep -q '^fail  start .*memfd_create is refused' "$tmp/out" || fault "the start is not tried: $(grep start "$tmp/out")"
-says 1 "^fail +memfd +the check's process was ended by: Bad system call" "$plant" kill=memfd_create "$info" --doctor
-says 1 '^fail +pids +the check cannot be tried: fork: Operation not permitted' "$plant" refuse=clone "$info" --doctor
-mends 'TasksMax'
+says 1 "^fail +memfd +a signal ended the check: Bad system call" "$plant" kill=memfd_create "$info" --doctor
+says 1 '^fail +pids +the check cannot run: fork: Operation not permitted' "$plant" refuse=clone "$info" --doctor
+fixes 'TasksMax'
 says 1 '^fail +provider +no usable libfabric provider.* FI_PROVIDER=nosuch$' env FI_PROVIDER=nosuch "$info" --doctor
-mends 'unset FI_PROVIDER'
+fixes 'unset FI_PROVIDER'
 says 1 '^fail +provider +HX_PROVIDER=nosuch: ' env HX_PROVIDER=nosuch "$info" --doctor
 says 0 '^warn +provider +sockets .*slow' env HX_PROVIDER=sockets "$info" --doctor
-says 1 '^fail +settings +HX_LANES is "many", expected' env HX_LANES=many "$info" --doctor
+says 1 '^fail +settings +HX_LANES=many: expected' env HX_LANES=many "$info" --doctor
 says 0 '^warn +settings +unknown setting "HX_LNAES" \(did you mean HX_LANES\?\)$' env HX_LNAES=2 "$info" --doctor
-says 0 '^warn +huge pages +FI_EFA_USE_HUGE_PAGE is set, but there is no free huge page|^warn +huge pages +RDMAV_FORK_SAFE' \
+says 0 '^warn +huge pages +FI_EFA_USE_HUGE_PAGE is set, but no huge page is free|^warn +huge pages +RDMAV_FORK_SAFE' \
     env FI_EFA_USE_HUGE_PAGE=1 RDMAV_FORK_SAFE=1 "$info" --doctor
 
 cpus=$(nproc)
 job_says 0 "^warn +cores +$((cpus + 1)) ranks on $cpus usable cores: .*\\(ranks 0-$cpus on " $((cpus + 1)) true
-mends 'fewer ranks per node'
+fixes 'fewer ranks per node'
 if [ "$cpus" -gt 1 ]; then
     # shellcheck disable=SC2016
-    job_says 0 '^warn +pinning +bound to the same core, while others are free \(ranks 0-1 on ' 2 "taskset -pc $(taskset -cp $$ | sed 's/.*: //; s/[,-].*//') \$\$ >/dev/null"
+    job_says 0 '^warn +pinning +bound to the same core, while other cores are free \(ranks 0-1 on ' 2 "taskset -pc $(taskset -cp $$ | sed 's/.*: //; s/[,-].*//') \$\$ >/dev/null"
     says 0 '^warn +pinning +the ranks are not bound' "$run" -n 2 --bind none -- "$info" --doctor
 fi
 # shellcheck disable=SC2016
@@ -109,7 +109,7 @@ grep -q '^warn  environment   FI_PROVIDER is sockets here, but unset on rank 0' 
 # shellcheck disable=SC2016
 says 1 '^fail +memfd .*refused.* \(rank 1 on ' "$run" -n 3 -- bash -c '[ $HX_RANK != 1 ] || exec "$1" refuse=memfd_create "$0" --doctor
     exec "$0" --doctor' "$info" "$plant"
-says 0 '^warn +files +66 open files are allowed at most, and while 3 ranks meet one of them needs some 70' "$run" -n 3 -- "$plant" files=66 "$info" --doctor
+says 0 '^warn +files +ulimit -n is 66, but one rank needs about 70 open files while the 3 ranks start' "$run" -n 3 -- "$plant" files=66 "$info" --doctor
 
 
 # ---- what a mount namespace can show: a small /dev/shm, EFA devices in PCI
@@ -118,24 +118,24 @@ apart=(unshare -m)
 if "${apart[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
     # shellcheck disable=SC2016
     says 0 '^warn +shm +16 MiB' "${apart[@]}" bash -c 'mount -t tmpfs -o size=16m none /dev/shm; exec "$0" --doctor' "$info"
-    mends 'shm-size'
+    fixes 'shm-size'
     for name in bbr cubic; do
         echo $name >"$tmp/congestion"
         # shellcheck disable=SC2016
         says 0 "^($([ $name = bbr ] && echo 'warn +congestion +TCP uses bbr: ' || echo 'ok +congestion +cubic'))" "${apart[@]}" bash -c \
             'mount --bind "$1" /proc/sys/net/ipv4/tcp_congestion_control; exec "$0" --doctor' "$info" "$tmp/congestion"
-        [ $name = cubic ] || mends 'tcp_congestion_control=cubic'
+        [ $name = cubic ] || fixes 'tcp_congestion_control=cubic'
     done
     mkdir -p "$tmp/pci/0000:00:1e.0"
     echo 0x1d0f >"$tmp/pci/0000:00:1e.0/vendor"
     echo 0xefa2 >"$tmp/pci/0000:00:1e.0/device"
     # shellcheck disable=SC2016
-    says 1 '^fail +provider +falls back to .* although there are 1 EFA devices: there is no /dev/infiniband' \
+    says 1 '^fail +provider +.*Hierax uses .*, not the 1 EFA devices: there is no /dev/infiniband' \
         "${apart[@]}" bash -c 'mount --bind "$1" /sys/bus/pci/devices; mount -t tmpfs none /dev/infiniband 2>/dev/null &&
             umount /dev/infiniband; exec "$0" --doctor' "$info" "$tmp/pci"
-    mends 'modprobe efa'
+    fixes 'modprobe efa'
     # shellcheck disable=SC2016
-    says 0 '^warn +provider +.* is used, not the 1 EFA devices: FI_PROVIDER=sockets' "${apart[@]}" bash -c \
+    says 0 '^warn +provider +.*Hierax uses .*, not the 1 EFA devices: FI_PROVIDER=sockets' "${apart[@]}" bash -c \
         'mount --bind "$1" /sys/bus/pci/devices; FI_PROVIDER=sockets exec "$0" --doctor' "$info" "$tmp/pci"
 elif [ "${CI:-}" = true ]; then
     fault "no mount namespaces here"
@@ -162,7 +162,7 @@ fi
 "$info" --docter >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q 'did you mean doctor?' "$tmp/out" || fault "--docter: $(cat "$tmp/out")"
 "$info" --doctor allreduce >"$tmp/out" 2>&1
-[ $? = 2 ] && grep -q 'goes with --algorithms' "$tmp/out" || fault "--doctor allreduce: $(cat "$tmp/out")"
+[ $? = 2 ] && grep -q 'needs --algorithms' "$tmp/out" || fault "--doctor allreduce: $(cat "$tmp/out")"
 if [ -w /dev/full ]; then
     "$info" --doctor >/dev/full 2>"$tmp/out"
     [ $? -eq 1 ] && grep -q 'standard output' "$tmp/out" || fault "a full disk is not told: $(cat "$tmp/out")"

@@ -109,8 +109,8 @@ explains allreduce --dtype bfloat16 --shape 3 100
 says '* flat(mesh_single)' 0 cost allreduce --shape 5x1 64
 says '2 rounds between nodes against 1' 0 cost allreduce --shape 5x1 64
 says 'needs an exact' 0 explain allreduce --shape 2,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
-says 'exclusive_dissemination  ranks fold in different orders' 0 cost allreduce --shape 5x1
-says 'single_copy  serves inside a node only; every node has one rank' 0 cost bcast --shape 5x1
+says 'exclusive_dissemination  needs an exact operation' 0 cost allreduce --shape 5x1
+says 'single_copy  works only inside a node; every node has one rank' 0 cost bcast --shape 5x1
 says 'ring                     needs a commutative operation' 0 cost allreduce --shape 2,2:cyclic --ordered
 says 'the HX_* settings name another' 0 cost allreduce --shape 5x1 --set HX_ALLREDUCE=ring
 says 'single_copy              ranks may not read each other' 0 cost allreduce --shape 3 --set HX_SINGLE_COPY=0
@@ -125,10 +125,10 @@ says 'cost takes one collective and a --shape' 2 cost allreduce 1M
 says 'cost takes one collective and a --shape' 2 cost allreduce bcast --shape 2,2
 says '"4x8" is not a size; to give a shape, write --shape before it' 2 cost allreduce 4x8
 says '12Q' 2 cost allreduce --shape 2,2 1K 12Q
-says 'no candidate for bcast on 2,2 uses rdh' 2 cost bcast --shape 2,2 --algorithm rdh
+says 'no plan for bcast on 2,2 uses rdh' 2 cost bcast --shape 2,2 --algorithm rdh
 says 'did you mean circulant?' 2 cost allreduce --shape 2,2 --algorithm circulent
-says '--json and --table contradict each other' 2 cost allreduce --shape 2,2 --json --table
-says 'option --table is not one of coll_plan explain' 2 explain allreduce --shape 2,2 --table
+says 'choose only one of --json and --table' 2 cost allreduce --shape 2,2 --json --table
+says 'coll_plan explain has no option --table' 2 explain allreduce --shape 2,2 --table
 says 'explain takes one collective, one --shape and one size' 2 explain allreduce --shape 2,2 1K 2K
 says 'did you mean cost?' 2 cots allreduce
 # By a table, if it is of this machine; its warning tells what machine this is.
@@ -141,7 +141,7 @@ cpu=$("$tool" explain allreduce --shape 2,2 --set HX_TABLE="$tmp/table.json" 2>&
 [ -n "$cpu" ] || fault "explain does not tell that a table is foreign"
 table "$cpu" "$(getconf _NPROCESSORS_CONF)"
 says 'chosen: flat(ring)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
-says 'by the table: measured 7.5 us, and 9.5 us with flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
+says 'from the table: measured 7.5 us; the default flat(mesh) took 9.5 us' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
 says '"by_table": true' 0 explain allreduce --shape 2,2 --provider tcp --json --set HX_TABLE="$tmp/table.json"
 says '"by_table": false' 0 explain allreduce --shape 2,2 --json --set HX_TABLE="$tmp/table.json"
 says 'on 2,2: flat(ring)' 0 draw allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json"
@@ -150,11 +150,11 @@ says 'the table says flat(ring), which this job cannot use' 0 explain allreduce 
 says 'chosen: flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set HX_TABLE="$tmp/table.json" --algorithm 'flat(mesh)'
 says 'ignores this table' 0 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json"
 says 'none.json' 2 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json" --set HX_TABLE_STRICT=1
-says 'big looks at no table' 2 big --shape 2,2 --set HX_TABLE="$tmp/table.json"
+says 'big does not use a table' 2 big --shape 2,2 --set HX_TABLE="$tmp/table.json"
 # Its cost model, of that provider only; once for all points.
 sed -i 's/"entries": .*/"models": [{"provider": "tcp", "net_alpha_us": 777, "net_gb_s": 2, "stream_gb_s": 2, "core_gb_s": 3, "message_us": 9, "points": 5}], "entries": []}/' "$tmp/table.json"
 export HX_TABLE=$tmp/table.json
-says 'cost model by the table: of the node fitted to 0 points, of tcp to 5' 0 cost allreduce --shape 2x1 8 1M --provider tcp
+says 'cost model from the table: of the node fitted to 0 points, of tcp to 5' 0 cost allreduce --shape 2x1 8 1M --provider tcp
 "$tool" cost bcast --shape 2x1 8 --provider tcp --algorithm chain | grep -Eq '^\* flat\(chain\) +77[7-9]' || fault "cost does not go by the table's model"
 "$tool" cost bcast --shape 2x1 8 --algorithm chain | grep -Eq '^\* flat\(chain\) +1[0-9]\.' || fault "cost goes by another provider's model"
 export HX_TABLE=$tmp/none.json

@@ -100,18 +100,18 @@ says 'in 9 slices' 0 draw allreduce --shape 8,8 1M
 says 'of 1 MiB on 2,2:cyclic: ' 0 draw allreduce --shape 2,2:cyclic
 [ "$("$tool" draw bcast --shape 8 --rank 0 | grep -c 'class="arrow')" = 7 ] || fault "draw --rank 0 has not the root's 7 arrows"
 [ "$("$tool" draw bcast --shape 8 --rank 5 | grep -c 'class="arrow')" = 1 ] || fault "draw --rank 5 has not that rank's one arrow"
-says '4x96 has 384 ranks, too many to draw (at most 64): take a smaller shape of the same kind, for example --shape 4x4' 2 \
+says '4x96 has 384 ranks, too many to draw (at most 64): choose a smaller shape of the same kind, for example --shape 4x4' 2 \
     draw allreduce --shape 4x96
 says 'rounds, too many to draw (at most 64)' 2 draw allreduce --shape 40x1 --algorithm ring
-says 'arrows, too many to draw (at most 4096): take fewer ranks, or --rank R' 2 draw allreduce --shape 64x1 --algorithm mesh
-says 'has the ranks 0 to 3' 2 draw allreduce --shape 2,2 --rank 4
+says 'arrows, too many to draw (at most 4096): choose fewer ranks, or --rank R' 2 draw allreduce --shape 64x1 --algorithm mesh
+says 'is out of range: the last rank of --shape 2,2 is 3' 2 draw allreduce --shape 2,2 --rank 4
 says 'draw takes one collective, one --shape and one size' 2 draw allreduce --shape 2,2 --shape 3
 says '/nowhere/plan.svg: cannot write: No such file or directory' 2 draw allreduce --shape 2,2 -o /nowhere/plan.svg
 says 'did you mean output?' 2 draw allreduce --shape 2,2 --ouput x
 says 'did you mean flat(ring)?' 2 draw allreduce --shape 4x1 --algorithm 'flat(rng)'
 says 'hier(nary,ring,nary) x3' 0 draw allreduce --shape 2x8 --algorithm 'hier(nary,ring,nary) x3'
 says 'did you mean hier(nary,ring,nary) x1?' 2 draw allreduce --shape 2x8 --algorithm 'hier(nary,ring,nary) x9'
-says 'option --svg is not one of coll_plan draw' 2 draw allreduce --shape 2,2 --svg x
+says 'coll_plan draw has no option --svg' 2 draw allreduce --shape 2,2 --svg x
 
 # compare: times are those of cost, crossovers lie between the sizes where the leader changes, where both take the same time
 "$tool" compare allreduce mesh_single mesh --shape 8x1 --svg "$tmp/svg" >"$tmp/compare" || fault "compare: status $?"
@@ -140,8 +140,8 @@ svg = tree.parse(sys.argv[1]).getroot()
 words = " ".join("".join(e.itertext()) for e in svg.iter("{http://www.w3.org/2000/svg}text"))
 assert "mesh_single" in words and "allreduce on 8x1" in words, words
 PYTHON
-says '1.00  alike' 0 compare allreduce ring mesh --shape 1
-says 'alike' 0 compare bcast 'hier(-,chain,nary) x1' best --shape 4x8 1M
+says '1.00  equal' 0 compare allreduce ring mesh --shape 1
+says 'equal' 0 compare bcast 'hier(-,chain,nary) x1' best --shape 4x8 1M
 says 'no crossover between these sizes' 0 compare allreduce ring circulant --shape 32x1 8 64
 says 'hier(nary,mesh,nary) x4' 0 compare allreduce 'hier(nary,mesh,nary) x4' flat --shape 4x8 8 16M
 says '<svg' 0 compare allreduce hier flat --shape 4x8 --svg -

@@ -135,7 +135,7 @@ while read -r us; do
     awk -v us="$us" -F'<td class="r">' '{ for (i = 2; i <= NF; i++) if ($i + 0 - us < 0.0051 && us - ($i + 0) < 0.0051) found = 1 } END { exit !found }' tune.html ||
         fail "$us us is in the table, but not on the page"
 done <times
-for text in '9 points measured, 0 from the table, 0 missing' 'the default' 'time in the qualifying' 'coll_tune --collectives'; do
+for text in '9 points measured, 0 from the table, 0 missing' 'the default' 'time in the short run' 'coll_tune --collectives'; do
     grep -qF -- "$text" tune.html || fail "coll_tune's page does not tell: $text"
 done
 [ "$(grep -c '<details>' tune.html)" = 9 ] || fail "not every point tells what was tried"
@@ -166,7 +166,7 @@ await_file broken.html 1
 good broken.html "$(grep -c '<figure>' broken.html)"
 grep -q -- '--resume goes on' broken.html || fail "a broken-off run of coll_tune is called complete"
 "$tune" check table.json --html x.html >out 2>err
-[ $? = 2 ] && has err 'option --html is not one of coll_tune check' "check --html"
+[ $? = 2 ] && has err 'coll_tune check has no option --html' "check --html"
 
 # ---- without what coll_report needs: what to install is said before anything is measured, and the figures are kept
 mkdir bare none
@@ -176,12 +176,12 @@ lacks() { # FOLDER PACKAGES
     local status=0
     PATH=$1 "$run" -n 2 -- "$top_builddir/tools/coll_bench" allreduce --max 16 --html "$1.html" --svg "$1" >out 2>err || status=$?
     [ $status = 1 ] && [ ! -e "$1.html" ] || fail "without packages: exit $status"
-    has err "coll_bench: --html=$1.html will not be there: coll_report cannot run here: install $2 (Debian's names). The figures will be in $1.html.json" "$1"
-    has err "coll_bench: --html=$1.html is not there; $1.html.json is, for coll_report" "$1, at the end"
+    has err "cannot write --html=$1.html now: coll_report does not run here: install $2 (Debian's names). The numbers go to $1.html.json" "$1"
+    has err "coll_bench: --html=$1.html was not written; $1.html.json has the data for coll_report" "$1, at the end"
     "$report" "$1.html.json" "--html=$1.html" && [ -s "$1.html" ] || fail "the figures that are kept make no report"
     PATH=$1 "$top_builddir/tools/coll_plan" draw allreduce --shape 2,2 -o "$1.svg" >out 2>err
     [ $? = 2 ] && [ ! -e "$1.svg" ] || fail "coll_plan draw without packages"
-    has err "coll_plan: a picture needs coll_report: install $2 (Debian's names); or take --json instead" "coll_plan, $1"
+    has err "coll_plan: a picture needs coll_report: install $2 (Debian's names); or use --json instead" "coll_plan, $1"
 }
 if [ -x /usr/bin/python3 ]; then lacks bare 'python3-matplotlib and python3-jinja2'; fi
 lacks none 'python3, python3-matplotlib and python3-jinja2'
@@ -204,7 +204,7 @@ refuses "cut.json:$(($(wc -l <cut.json) + 1)):" cut.json --html x.html
 has err 'not JSON: it ends too early' "a part of a document"
 refuses 'not JSON: it ends too early' /dev/null --html x.html
 refuses '.: Is a directory' . --html x.html
-refuses 'no JSON document of coll_bench' /dev/stdin --html x.html <<<'[]'
+refuses 'not a JSON document of coll_bench' /dev/stdin --html x.html <<<'[]'
 refuses 'No such file' nowhere.json --html x.html
 refuses 'did you mean --html?' bench.json --hmtl x.html
 refuses 'nothing to write' bench.json
@@ -212,7 +212,7 @@ refuses 'no document given' --html x.html
 refuses '--html=/no/such/folder/x: cannot write' bench.json --html /no/such/folder/x
 [ ! -e x.html ] || fail "a refused report is written"
 cp bench.json kept.json
-refuses '--html=./kept.json: that is a document to read' kept.json --html ./kept.json
+refuses '--html=./kept.json: this file is a document to read' kept.json --html ./kept.json
 cmp kept.json bench.json || fail "a document is overwritten by its report"
 if [ -w /dev/full ]; then
     ln -s /dev/full full

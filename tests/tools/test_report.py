@@ -69,7 +69,7 @@ class Values(unittest.TestCase):
         for documents in ([document], [document, document]):
             for plot in bench.page(documents).plots():
                 drawn(plot)
-        self.assertIn("no JSON document", bench.refused([]))
+        self.assertIn("not a JSON document", bench.refused([]))
         self.assertIn("a row has no", bench.refused({"library": "x", "rows": [{"collective": "a"}]}))
         poor = {"hierax_tune": 1, "points": [{"collective": "a", "bytes": size, "ways": [{}, 3]} for size in (8, 16)]}
         self.assertIsNone(tune.refused(poor))

@@ -85,7 +85,7 @@ static void test_parse(void **state)
         assert_non_null(strstr(error, "expected processing units"));
     }
     assert_int_equal(hx_helper_units_parse(topo, "7-8", units, 4, error), -1);
-    assert_string_equal(error, "this process may not use processing unit 8, but only 0-7");
+    assert_string_equal(error, "processing unit 8 is not available to this process; choose from 0-7");
     hx_topo_close(topo);
 }
 

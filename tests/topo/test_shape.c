@@ -124,7 +124,7 @@ static void test_emulate(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
-        { "6", "only 5 ranks; choose 1 to 5 nodes" }, { "0", "0 nodes; choose 1 to 5" }, { "3,1,2", "6 ranks in all, but there are 5" },
+        { "6", "only 5 ranks; choose 1 to 5 nodes" }, { "0", "0 nodes; choose 1 to 5" }, { "3,1,2", "6 ranks in all, but the job has 5" },
         { "3,1", "4 ranks in all" }, { "2x4", "8 ranks in all" }, { "-1", "expected" }, { "", "expected" }, { "3,,2", "expected" },
         { "3,0,2", "expected" }, { "3,2,", "expected" }, { "99999999999999999999", "only 5 ranks" }, { "three", "expected" },
     };

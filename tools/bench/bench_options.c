@@ -10,23 +10,24 @@
 static const struct option_row option_rows[] = {
     {"min", 0, "BYTES", "smallest size (default 8); suffixes K M G are powers of 1024", 1, 0, IS_COUNT(min_bytes, 0, BYTES_MOST)},
     {"max", 0, "BYTES", "largest size (default 16M)", 1, 0, IS_COUNT(max_bytes, 0, BYTES_MOST)},
-    {"factor", 0, "N", "step from size to size (default 2)", 1, 0, IS_COUNT(factor, 2, 1 << 20)},
+    {"factor", 0, "N", "ratio of one size to the next smaller one (default 2)", 1, 0, IS_COUNT(factor, 2, 1 << 20)},
     {"dtype", 0, "TYPE", "element type (default float32)", 2, 0, IS_CHOICE(dtype, bench_dtype_names)},
     {"op", 0, "OP", "reduction (default sum)", 2, 0, IS_CHOICE(op, bench_op_names)},
     {"root", 0, "RANK", "root of collectives that have one (default 0)", 2, 0, IS_COUNT(root, 0, 1 << 24)},
     {"in-place", 0, NULL, "pass HX_IN_PLACE as input", 2, 0, IS_FLAG(in_place)},
     {"alloc", 0, NULL, "use buffers in memory of hx_alloc (coll_bench_mpi: MPI_Alloc_mem)", 2, 0, IS_FLAG(alloc)},
-    {"check", 0, NULL, "compare every element with a reference that is computed independently; of a batch of small "
-     "calls, only those of the last calls", 2, 0, IS_FLAG(check)},
+    {"check", 0, NULL, "compare every element with a reference that is computed independently. In a row of small calls, "
+     "check only the last ones", 2, 0, IS_FLAG(check)},
     {"iterations", 0, "N", "calls in a row in each repetition (default: 100 up to 1 KiB, 1 above)",
      3, 0, IS_COUNT(iterations, 1, 1000000)},
     {"repetitions", 0, "N", "timed repetitions per size (default: 20 to 300 by size)", 3, 0, IS_COUNT(repetitions, 1, 1000000)},
     {"warmup", 0, "N", "calls per size before timing starts (default 10)", 3, 0, IS_COUNT(warmup, 0, 1000000)},
-    {"json", 0, "FILE", "write everything as JSON (-: to standard output, instead of the table)", 4, 0, IS_TEXT(json)},
-    {"csv", 0, "FILE", "write everything as CSV (-: to standard output, instead of the table)", 4, 0, IS_TEXT(csv)},
+    {"json", 0, "FILE", "write all results as JSON (-: to standard output, and no list)", 4, 0, IS_TEXT(json)},
+    {"csv", 0, "FILE", "write all results as CSV (-: to standard output, and no list)", 4, 0, IS_TEXT(csv)},
     REPORT_ROWS(report, 4, 0),
-    {"alpha", 0, "MICROSECONDS", "latency of one message between nodes, for the bound", 5, 0, IS_POSITIVE(alpha_us, 1000000000000)},
-    {"node-bandwidth", 0, "GBPS", "network bandwidth of a node, 1e9 bytes/s, for the bound",
+    {"alpha", 0, "MICROSECONDS", "latency of one message between nodes, for the lower bound",
+     5, 0, IS_POSITIVE(alpha_us, 1000000000000)},
+    {"node-bandwidth", 0, "GBPS", "network bandwidth of a node, 1e9 bytes/s, for the lower bound",
      5, 0, IS_POSITIVE(node_gbps, 1000000000000)},
     {0}};
 
@@ -36,36 +37,37 @@ static const char doc[] =
 #define HX_COLL_WITH_COUNTS(ID, name, of) " " #name
 #include "runtime/base/coll.def"
     ".\v"
-    "Sizes: for allgather, allgatherv, gather and gatherv, bytes of the whole output. For the others, bytes of the whole "
-    "vector. A rank has at least one element. For reduce_scatter_block, scatter, alltoall, alltoallv, allgather and gather the "
-    "size is rounded up to a multiple of ranks x element. Elements of reduce_scatter, allgatherv, gatherv and scatterv are "
-    "shared out as evenly as possible. Their plan, rounds and sent/rank are those of equal blocks as long as the longest.\n\n"
-    "Method, the same for every library: several pairs of input and output buffers are used in turn (4 or more; 2 above 16 "
-    "MiB a pair). All input elements are rewritten before every call. Then the ranks of a machine start at one agreed "
-    "moment. (Several machines compare their clocks first.) Each rank times its calls from that moment to their end with "
-    "CLOCK_MONOTONIC, and subtracts the time of one reading. A repetition's time is the maximum over ranks. The table shows "
-    "median, 99th percentile and minimum over the repetitions.\n\n"
-    "Above 1 KiB a repetition is one call. The rewriting is not timed: the call begins when all ranks have done it. Up to 1 "
-    "KiB a call is about as short as reading the clock. So a repetition is 100 calls in a row (--iterations), and its time "
-    "is divided by their number. It includes the rewriting, which is therefore measured in the same loop without the call, "
-    "and subtracted. Calls of a collective with a root, and of scans, would overlap in a row. They are timed call by call at "
-    "every size, each with its own start.\n\n"
+    "Sizes: for allgather, allgatherv, gather and gatherv, a size is the bytes of the whole output. For the others, it is the "
+    "bytes of the whole vector. A rank has at least one element. For reduce_scatter_block, scatter, alltoall, alltoallv, "
+    "allgather and gather, coll_bench rounds the size up to a multiple of ranks x element. For reduce_scatter, allgatherv, "
+    "gatherv and scatterv, it divides the elements among the ranks as evenly as possible. Columns plan, rounds and sent/rank "
+    "then show equal blocks of the longest block's length.\n\n"
+    "Method: it is the same for every library. Calls use several pairs of input and output buffers in turn: 4 or more, or 2 "
+    "if a pair has more than 16 MiB. Each rank rewrites all input elements before every call. Then the ranks of a machine "
+    "start at one agreed moment. (Several machines compare their clocks first.) Each rank measures the time from that moment "
+    "to the end of its calls with CLOCK_MONOTONIC, and subtracts the time of one clock reading. The time of a repetition is "
+    "the maximum over the ranks. The list shows median, 99th percentile and minimum over the repetitions.\n\n"
+    "Above 1 KiB a repetition is one call. It begins when all ranks have rewritten their input, so that the time does not "
+    "include the rewriting. Up to 1 KiB a call is about as short as a clock reading. A repetition is then 100 calls in a row "
+    "(--iterations), and the time is divided by 100. This time includes the rewriting. coll_bench therefore measures the "
+    "same loop without the calls, and subtracts its time. In a row, calls of a rooted collective or of a scan would overlap. "
+    "coll_bench times each of these calls separately, at every size.\n\n"
     "GB/s is bus bandwidth, in 1e9 bytes/s: bytes / median x factor. For p ranks the factor is 2(p-1)/p for allreduce, 1 for "
     "bcast, reduce and scans, and (p-1)/p for the others.\n\n"
-    "The bound is the largest of these terms:\n"
+    "The lower bound of the time (column bound) is the largest of these terms:\n"
     "  hop      two cores each write a cache line and read the other's; measured\n"
     "  memory   all cores of the ranks read the inputs and write the outputs once;\n"
     "           measured with these buffers\n"
     "  dirty    reading bytes that another core has just written; measured\n"
     "  network  latency and bandwidth, from --alpha and --node-bandwidth\n\n"
-    "Without these two options, if the library uses TCP over one interface, latency and bandwidth of the network are "
-    "measured before the first call. They are those of plain TCP sockets over IPv4 from each node to the next. There are at "
-    "most as many sockets as the smallest node has ranks, with the machine's congestion control or reno. On more than 2 "
-    "nodes, gather, scatter, gatherv, scatterv, alltoall and alltoallv talk to several nodes at once. They have no bandwidth "
-    "term then. A term that was not measured is left out and named above the table.\n\n"
-    "Hierax also reports its plans (MPI does not). Column rounds: the messages and flags that a rank waits for one after the "
-    "other. Column sent/rank: the bytes that a rank sends to other nodes or writes for ranks of its own node. Both are those "
-    "of the busiest rank. The plan is rank 0's.";
+    "If these two options are missing and the library uses TCP over one interface, coll_bench measures the network before "
+    "the first call. It uses plain IPv4 TCP sockets from each node to the next node, at most one per rank of the smallest "
+    "node. It measures with the machine's congestion control and with reno, and takes the better result. On more than 2 "
+    "nodes, a rank of gather, scatter, gatherv, scatterv, alltoall or alltoallv sends to several nodes at once. The bound then "
+    "has no bandwidth term. If a term was not measured, coll_bench leaves it out and names it above the list.\n\n"
+    "For Hierax, the list also shows the plans. Column rounds: the number of messages and flags that a rank waits for, one "
+    "after the other. Column sent/rank: the bytes that a rank sends to other nodes or writes for ranks of its own node. Both "
+    "columns show the busiest rank. Column plan shows the plan of rank 0.";
 
 static int collective_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {

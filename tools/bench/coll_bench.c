@@ -39,8 +39,8 @@ static void check_run(struct bench_options *o, int rank, int size)
         snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
                  bench_op_names[o->op], bench_dtype_names[o->dtype]);
     if (!o->error[0] && o->root >= (uint64_t)size)
-        snprintf(o->error, sizeof(o->error), "--root=%llu: there are the ranks 0 to %d", (unsigned long long)o->root,
-                 size - 1);
+        snprintf(o->error, sizeof(o->error), "--root=%llu is out of range: the last rank of this job is %d",
+                 (unsigned long long)o->root, size - 1);
     if (!o->error[0] && rank == 0)
         bench_report_open(o, o->error);
 }

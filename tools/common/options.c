@@ -12,6 +12,7 @@
 #include <string.h>
 
 enum { ROWS_MAX = 62 };
+#define BYTES_FROM ((uint64_t)1 << 30) /* an option that allows this much is a number of bytes: other counts need no suffix */
 
 int option_choose(const char *what, const char *text, const char *const *names, char error[OPTION_TEXT_BYTES])
 {
@@ -83,9 +84,9 @@ int option_number(const char *option, const char *text, uint64_t low, uint64_t h
         *value = (uint64_t)number;
         return 0;
     }
-    snprintf(error, OPTION_TEXT_BYTES,
-             "--%s=%s: expected a whole number from %llu to %llu, with an optional suffix K, M or G (powers of 1024)",
-             option, text, (unsigned long long)low, (unsigned long long)high);
+    snprintf(error, OPTION_TEXT_BYTES, "--%s=%s: expected a whole number from %llu to %llu%s", option, text,
+             (unsigned long long)low, (unsigned long long)high,
+             high >= BYTES_FROM ? " bytes, with an optional suffix K, M or G (powers of 1024)" : "");
     return -1;
 }
 
@@ -156,7 +157,7 @@ static int value_take(const struct option_row *row, void *options, const char *t
     }
 }
 
-/* What getopt refuses of a word: an unknown option, or one without its value. */
+/* What getopt refuses of a word: an unknown option, one without its value, or one with a value that it does not take. */
 static void refused_tell(const struct option *longs, const char *word, char error[OPTION_TEXT_BYTES])
 {
     const char *names[ROWS_MAX + 1] = {NULL};
@@ -171,7 +172,8 @@ static void refused_tell(const struct option *longs, const char *word, char erro
     }
     known = known < 0 ? option_choose("option", name, names, error) : known;
     if (known >= 0)
-        snprintf(error, OPTION_TEXT_BYTES, "option --%s: a value is missing, or not expected", names[known]);
+        snprintf(error, OPTION_TEXT_BYTES, "option --%s %s", names[known],
+                 longs[known].has_arg ? "needs a value" : "takes no value");
 }
 
 /* getopt's view of argp's table: words in their order, and a missing value is ':'. */

@@ -97,14 +97,14 @@ static int kept_settle(struct report *r, const struct report_files *files, const
     if (files->picture || !strcmp(values[i], "-") ||
         snprintf(r->kept, sizeof(r->kept), "%s.json", values[i]) >= (int)sizeof(r->kept)) {
         r->kept[0] = '\0';
-        snprintf(error, OPTION_TEXT_BYTES, "%.1000s needs coll_report: %.200s; or take --json instead",
+        snprintf(error, OPTION_TEXT_BYTES, "%.1000s needs coll_report: %.200s; or use --json instead",
                  files->picture ? "a picture" : r->what, lacking);
         return -1;
     }
     if (whole_file_check(names[i], r->kept, error))
         return -1;
-    fprintf(stderr, "%s: %s will not be there: coll_report cannot run here: %s. The figures will be in %s: "
-                    "\"coll_report %s %s\" makes the report of them\n", tool, r->what, lacking, r->kept, r->kept, r->what);
+    fprintf(stderr, "%s: cannot write %s now: coll_report does not run here: %s. The numbers go to %s. "
+                    "To make the report later, run: coll_report %s %s\n", tool, r->what, lacking, r->kept, r->kept, r->what);
     return 0;
 }
 
@@ -159,7 +159,7 @@ void report_update(struct report *r, struct json_object *document)
     if (r->to >= 0)
         document_send(r->to, document);
     else if (r->kept[0] && json_file_write("json", r->kept, document, r->error) == 0)
-        snprintf(r->error, sizeof(r->error), "%.900s is not there; %.900s is, for coll_report", r->what, r->kept);
+        snprintf(r->error, sizeof(r->error), "%.900s was not written; %.900s has the data for coll_report", r->what, r->kept);
 }
 
 int report_close(struct report *r, char error[OPTION_TEXT_BYTES])

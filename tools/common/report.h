@@ -20,10 +20,10 @@ struct report_files { /* as on the command line; NULL: not wanted */
 
 /* The options: rows of a tool whose OPTIONS have such a member. */
 #define REPORT_ROWS(member, group, commands)                                                                              \
-    {"html", 0, "FILE", "write a report as one page of HTML, with plots, by coll_report", group, commands, IS_TEXT(member.html)}, \
-    {"gnuplot", 0, "PREFIX", "write its plots' values to PREFIX.dat, and PREFIX.gp that draws them", group, commands,    \
-     IS_TEXT(member.gnuplot)},                                                                                            \
-    {"svg", 0, "PREFIX", "write its plots to PREFIX-NAME.svg", group, commands, IS_TEXT(member.svg)}
+    {"html", 0, "FILE", "write a report with plots as one HTML page (needs coll_report)", group, commands, IS_TEXT(member.html)}, \
+    {"gnuplot", 0, "PREFIX", "write the values of the plots to PREFIX.dat, and a gnuplot script that draws them to PREFIX.gp", \
+     group, commands, IS_TEXT(member.gnuplot)},                                                                           \
+    {"svg", 0, "PREFIX", "write each plot to PREFIX-NAME.svg", group, commands, IS_TEXT(member.svg)}
 
 struct report {
     int to; /* a socket to coll_report; -1: it does not run */

@@ -27,7 +27,7 @@ static struct json_object *tables_tell(const char *files)
     if (hx_env_load(&env, NULL) == HX_SUCCESS && env.table && env.table[strspn(env.table, ":")])
         document = info_table(env.table);
     else
-        fprintf(stderr, "coll_info: --table: give a file, or set HX_TABLE; there is none of the site's\n");
+        fprintf(stderr, "coll_info: --table: name a file or set HX_TABLE: this machine has no site table\n");
     hx_env_release(&env);
     return document;
 }

@@ -207,7 +207,7 @@ static void job_open(struct doctor_job *job)
 
 static void late(int sig)
 {
-    static const char text[] = "coll_info: the examination has not ended; it was at: ";
+    static const char text[] = "coll_info: the doctor has taken too long and stops; the unfinished check is: ";
 
     (void)sig;
     if (write(STDERR_FILENO, text, sizeof(text) - 1) > 0 && write(STDERR_FILENO, exam->under_way, strlen(exam->under_way)) > 0)
@@ -222,7 +222,7 @@ int doctor_run(const struct info_options *options)
 
     exam = mmap(NULL, sizeof(*exam), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (exam == MAP_FAILED) {
-        perror("coll_info: no memory for the examination");
+        perror("coll_info: no memory for the doctor");
         return 1;
     }
     signal(SIGCHLD, SIG_DFL); /* ignored by a parent, it would take the checks' exit statuses away */

@@ -16,67 +16,68 @@
 #define PIDS_REMEDY "docker run --pids-limit; systemd TasksMax="
 
 static const struct doctor_check checks[] = {
-    {"launcher", "the ranks of a job must meet to start, here within 60 s or HX_TIMEOUT; the findings are of one rank",
-     "srun --mpi=pmi2, or coll_run; and see that every rank lives", NULL, .job = doctor_launcher},
-    {"settings", "a bad value makes hx_init fail; an unknown name is ignored", "coll_info, and correct or unset the variable",
-     "every HX_ variable is known, with a good value", .rank = doctor_settings},
-    {"libfabric", "Hierax talks between nodes through libfabric", "apt-get install libfabric1; ldconfig -p | grep libfabric", NULL,
-     .rank = doctor_libfabric},
+    {"launcher", "the ranks did not connect within 60 s (or HX_TIMEOUT), so the other checks are of one rank only",
+     "start with srun --mpi=pmi2 or coll_run; check that no rank has ended", NULL, .job = doctor_launcher},
+    {"settings", "a bad value makes hx_init fail; an unknown name has no effect",
+     "correct or unset the variable; coll_info lists names and values", "every HX_ variable is known and has a good value",
+     .rank = doctor_settings},
+    {"libfabric", "Hierax sends data between nodes through libfabric", "apt-get install libfabric1; ldconfig -p | grep libfabric",
+     NULL, .rank = doctor_libfabric},
     {"provider",
-     "the provider is libfabric's driver for a kind of network: without one a job of several nodes cannot start, with a wrong one "
-     "it is slow",
+     "the provider is libfabric's network driver. Without one, a job on several nodes cannot start. With a wrong one, it is slow",
      "fi_info -l; apt-get install libfabric1", NULL, .rank = doctor_provider},
-    {"congestion", "a congestion control that spaces packets out by timers holds up the long messages of a fast local network",
+    {"congestion", "this congestion control spaces packets out by timers, which delays long messages in a fast local network",
      "sysctl -w net.ipv4.tcp_congestion_control=cubic", NULL, .rank = doctor_congestion},
-    {"memlock", "a network card that reads memory itself needs it locked; registration fails beyond the limit",
+    {"memlock", "an RDMA network card needs locked memory; if the limit is too low, memory registration fails",
      "echo '* - memlock unlimited' > /etc/security/limits.d/hierax.conf, and log in again; Slurm: "
      "PropagateResourceLimitsExcept=MEMLOCK and LimitMEMLOCK=infinity for slurmd; in a container: --ulimit memlock=-1",
      NULL, .rank = doctor_memlock},
-    {"huge pages", "locked memory, huge pages and fork together need help of kernel or library", "env | grep -E 'FI_EFA|RDMAV'",
-     NULL, .rank = doctor_huge_pages},
-    {"memfd", "ranks of a node share one sealed memfd segment: without it no job starts",
+    {"huge pages", "locked memory, huge pages and fork work together only with support of the kernel or the library",
+     "env | grep -E 'FI_EFA|RDMAV'", NULL, .rank = doctor_huge_pages},
+    {"memfd", "ranks of a node share one sealed memfd segment; without it no job starts",
      "in a container: --security-opt seccomp=unconfined; or a kernel with CONFIG_MEMFD_CREATE",
-     "a segment can be made, mapped and sealed, and ranks can meet", .rank = doctor_memfd},
+     "a segment can be made, mapped and sealed, and ranks can connect", .rank = doctor_memfd},
     {"cma",
-     "a read straight out of another rank's memory saves a copy within a node; where it is denied all data goes through the shared "
-     "segment, and all works",
-     "in a container: --cap-add SYS_PTRACE; else strace -e process_vm_readv to see who refuses", NULL, .rank = doctor_cma},
-    {"shm", "Hierax does not need /dev/shm; libraries beside it do (UCX, NCCL, PyTorch's loaders)",
+     "a direct read of another rank's memory saves a copy inside a node. If it is denied, Hierax copies all data through the "
+     "shared segment",
+     "in a container: --cap-add SYS_PTRACE; else run strace -e process_vm_readv to see the error", NULL, .rank = doctor_cma},
+    {"shm", "Hierax does not need /dev/shm, but other libraries of the program do (UCX, NCCL, PyTorch's loaders)",
      "mount -o remount,size=8G /dev/shm; in a container: --shm-size=8g", NULL, .rank = doctor_shm},
     {"cpu quota",
-     "a control group that has used its quota up stands still for the rest of the period: calls take up to 100 ms longer",
+     "when a control group has used its quota, its processes stop for the rest of the period: calls take up to 100 ms longer",
      "fewer ranks; or raise the limit: docker run --cpus, Kubernetes limits.cpu", NULL, .rank = doctor_quota},
-    {"pids", "a rank or thread beyond the limit cannot be made: start-up fails, or fork in the program", PIDS_REMEDY,
+    {"pids", "above the limit no process or thread can be created: hx_init fails, or fork in the program", PIDS_REMEDY,
      "no limit of a control group", .rank = doctor_pids},
-    {"clock", "time-outs, waiting and measurements look at the clock all the time",
+    {"clock", "time-outs, waits and measurements read the clock very often",
      "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource", NULL, .rank = doctor_clock},
-    {"start", "what fails here fails in the same way in a program", "see the fails above", "a job of one rank starts",
+    {"start", "a program fails in the same way", "fix the failed checks above first", "a job of one rank starts",
      .rank = doctor_start},
-    {"job settings", "a number of nodes, a ring order or a plan that does not fit the job makes hx_init fail",
-     "correct or unset the variable", "nodes, ring order and plans that settings name fit this job", .job = doctor_job_settings},
-    {"cores", "ranks that share a core take turns: a call waits for the kernel to switch, some 5 to 50 us a round",
+    {"job settings", "if a number of nodes, a ring order or a plan does not fit the job, hx_init fails",
+     "correct or unset the variable", "nodes, ring order and plans of the settings fit this job", .job = doctor_job_settings},
+    {"cores", "ranks that share a core take turns: each round then also takes a context switch, about 5 to 50 us",
      "fewer ranks per node: srun --ntasks-per-node, or coll_run -n; or more cores: srun --cpus-per-task, docker run --cpus",
      "every rank has a usable core", .host = doctor_cores},
-    {"pinning", "ranks that are not bound move from core to core; two on one core halve each other",
+    {"pinning", "unbound ranks move between cores; two ranks on one core each get half of it",
      "srun --cpu-bind=cores; mpirun --bind-to core; coll_run --bind core",
-     "no two ranks are bound to one core while others are free", .host = doctor_pinning},
-    {"memory", "the kernel ends a rank when memory is over; an endpoint alone may take 100 MiB",
+     "no two ranks are bound to one core while other cores are free", .host = doctor_pinning},
+    {"memory", "the kernel kills a rank when memory runs out; a network endpoint alone can take 100 MiB",
      "srun --mem, docker run --memory; or fewer ranks per node", "machine and control group have at least 128 MiB for each rank",
      .host = doctor_memory},
-    {"files", "where there are too few start-up fails", "ulimit -n 65536; or LimitNOFILE= of the service that starts ranks",
+    {"files", "if ulimit -n is too low, hx_init fails", "ulimit -n 65536; or LimitNOFILE= of the service that starts ranks",
      "enough for the ranks of every host", .host = doctor_files},
-    {"environment", "for HX_ variables rank 0's value holds; others may make ranks choose networks that cannot talk",
-     "export the variable on all: srun --export=ALL, mpirun -x, coll_run --env",
-     "the HX_, FI_ and RDMAV_ variables that must be alike are alike", .job = doctor_environment},
-    {"alike", "ranks with different libraries or networks cannot talk: hx_init fails",
-     "install the same packages on all hosts; coll_info on each",
-     "all ranks have the same Hierax, and those with rank 0's HX_PROVIDER the same provider", .job = doctor_alike},
+    {"environment",
+     "for HX_ variables, rank 0's value holds. If FI_ or RDMAV_ variables differ, ranks may choose networks that do not connect",
+     "export the variable to all ranks: srun --export=ALL, mpirun -x, coll_run --env",
+     "HX_, FI_ and RDMAV_ variables are equal on all ranks, if they must be", .job = doctor_environment},
+    {"alike", "if ranks have different versions or providers, they cannot connect: hx_init fails",
+     "install the same packages on all hosts; run coll_info on each",
+     "all ranks have the same Hierax; ranks with the same HX_PROVIDER have the same provider", .job = doctor_alike},
     {"firewall",
-     "ranks whose hosts cannot reach each other cannot talk: hx_init or the first call fails, maybe only after HX_TIMEOUT",
+     "if a host cannot reach another host, hx_init or the first call fails, maybe only after HX_TIMEOUT",
      "allow all traffic within the job's network: iptables -I INPUT -s NETWORK -j ACCEPT; on AWS: a security group that allows "
      "itself, in and out",
      NULL, .job = doctor_firewall},
-    {"time", "where clocks differ logs of different hosts do not line up; time-outs are not affected",
+    {"time", "if clocks differ, the times in logs of different hosts do not match; time-outs are not affected",
      "systemctl enable --now chrony", NULL, .job = doctor_time},
 };
 
@@ -122,7 +123,7 @@ int doctor_try(struct doctor_exam *exam, int (*attempt)(void *), void *ctx, unsi
         _exit(attempt(ctx));
     }
     if (child < 0 || waitpid(child, &status, 0) < 0) {
-        doctor_find(exam, DOCTOR_FAIL, PIDS_REMEDY, "the check cannot be tried: fork: %s", strerror(errno));
+        doctor_find(exam, DOCTOR_FAIL, PIDS_REMEDY, "the check cannot run: fork: %s", strerror(errno));
         return -1;
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : DOCTOR_KILLED + WTERMSIG(status);
@@ -148,9 +149,9 @@ void doctor_examine(struct doctor_exam *exam)
         exam->under_way = checks[exam->check].name;
         const int result = checks[exam->check].rank ? doctor_try(exam, check_run, exam, CHECK_SECONDS) : 0;
         if (result == DOCTOR_KILLED + SIGALRM)
-            doctor_find(exam, DOCTOR_FAIL, NULL, "the check has not ended within %d s", CHECK_SECONDS);
+            doctor_find(exam, DOCTOR_FAIL, NULL, "the check did not end within %d s", CHECK_SECONDS);
         else if (result >= DOCTOR_KILLED)
-            doctor_find(exam, DOCTOR_FAIL, NULL, "the check's process was ended by: %s", strsignal(result - DOCTOR_KILLED));
+            doctor_find(exam, DOCTOR_FAIL, NULL, "a signal ended the check: %s", strsignal(result - DOCTOR_KILLED));
     }
 }
 
@@ -282,7 +283,7 @@ static void row_print(struct json_object *row)
     }
     printf("\n");
     if (strcmp(grade, grades[DOCTOR_OK]))
-        printf("      %-*s    means: %s\n      %-*s    mend:  %s\n", NAME_WIDTH, "", info_text(row, "meaning"), NAME_WIDTH, "",
+        printf("      %-*s    means: %s\n      %-*s    fix:   %s\n", NAME_WIDTH, "", info_text(row, "meaning"), NAME_WIDTH, "",
                info_text(row, "remedy"));
 }
 

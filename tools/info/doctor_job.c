@@ -55,7 +55,7 @@ void doctor_pinning(struct doctor_job *job, const struct doctor_host *host)
             if (core < 0 || core != fact(job, host->ranks[k], "core"))
                 continue;
             doctor_tell(job, DOCTOR_WARN, (int[]){host->ranks[i], host->ranks[k]}, 2,
-                        "bound to the same core, while others are free");
+                        "bound to the same core, while other cores are free");
             return;
         }
 }
@@ -77,8 +77,8 @@ void doctor_files(struct doctor_job *job, const struct doctor_host *host)
 
     if (limit < needed)
         doctor_tell(job, limit < 2 * host->n ? DOCTOR_FAIL : DOCTOR_WARN, host->ranks, host->n,
-                    "%lld open files are allowed at most, and while %d ranks meet one of them needs some %d", (long long)limit,
-                    host->n, needed);
+                    "ulimit -n is %lld, but one rank needs about %d open files while the %d ranks start", (long long)limit, needed,
+                    host->n);
 }
 
 /* ---- differences ---- */
@@ -151,7 +151,8 @@ static int is_reached(struct doctor_job *job, const char *what)
     if (job->hosts == 1)
         doctor_tell(job, DOCTOR_OK, NULL, 0, "one host");
     else if (!is_met)
-        doctor_tell(job, DOCTOR_WARN, NULL, 0, "not %s: the %d hosts' ranks did not meet again for it", what, job->hosts);
+        doctor_tell(job, DOCTOR_WARN, NULL, 0, "not %s: the ranks of the %d hosts did not connect again for this check", what,
+                    job->hosts);
     return job->hosts > 1 && is_met;
 }
 

@@ -19,15 +19,16 @@ void doctor_quota(struct doctor_exam *exam)
     struct hx_topo *topo;
 
     if (hx_topo_open(NULL, NULL, &topo, error) < 0) {
-        doctor_find(exam, DOCTOR_WARN, "lstopo", "hwloc cannot tell what this machine is");
+        doctor_find(exam, DOCTOR_WARN, "lstopo", "hwloc cannot read the topology of this machine");
         return;
     }
     hx_topo_place(topo, &exam->place);
     if (place->quota_cpus > 0 && place->quota_cpus < place->allowed_cpus)
-        doctor_find(exam, DOCTOR_WARN, NULL, "a quota of %.2f processing units, of %d that may be used", place->quota_cpus,
+        doctor_find(exam, DOCTOR_WARN, NULL, "the quota is %.2f processing units; this process may run on %d", place->quota_cpus,
                     place->allowed_cpus);
     else
-        doctor_find(exam, DOCTOR_OK, NULL, "no quota below the %d processing units that may be used", place->allowed_cpus);
+        doctor_find(exam, DOCTOR_OK, NULL, "no quota below the %d processing units that this process may run on",
+                    place->allowed_cpus);
 }
 
 /* ---- processes ---- */
@@ -133,7 +134,7 @@ void doctor_memlock(struct doctor_exam *exam)
 {
     struct rlimit limit = {0};
     const int pins = exam->pins, exempt = (int)(doctor_status("CapEff:", 16) >> CAP_IPC_LOCK & 1);
-    const char *who = exempt ? ", which binds others, not this process (CAP_IPC_LOCK)" : "";
+    const char *who = exempt ? " (no limit for this process, which has CAP_IPC_LOCK)" : "";
 
     getrlimit(RLIMIT_MEMLOCK, &limit);
     const unsigned long long kib = limit.rlim_cur >> 10;
@@ -172,20 +173,20 @@ void doctor_huge_pages(struct doctor_exam *exam)
     sscanf(line, "%d.%d", &major, &minor);
     const int copies = major > 5 || (major == 5 && minor >= 13); /* it copies pinned pages at fork: rdma-core needs no help */
     if (!copies && huge && is_set("FI_EFA_FORK_SAFE"))
-        doctor_find(exam, efa ? DOCTOR_FAIL : DOCTOR_WARN, "unset FI_EFA_FORK_SAFE, or what asks for huge pages",
-                    "FI_EFA_FORK_SAFE is set beside %s: libfabric's efa has either fork support or huge pages", huge);
+        doctor_find(exam, efa ? DOCTOR_FAIL : DOCTOR_WARN, "unset FI_EFA_FORK_SAFE, or the variable that asks for huge pages",
+                    "FI_EFA_FORK_SAFE and %s are both set: libfabric's efa supports either fork or huge pages", huge);
     else if (!copies && (huge || (fork_safe && !is_set("FI_EFA_FORK_SAFE"))))
-        doctor_find(exam, DOCTOR_WARN, huge ? "unset what asks for huge pages" : "unset FI_EFA_FORK_SAFE",
-                    "%s is set: libfabric's efa has no fork support then, and ends a program that forks",
+        doctor_find(exam, DOCTOR_WARN, huge ? "unset this variable" : "unset FI_EFA_FORK_SAFE",
+                    "%s is set: libfabric's efa then does not support fork, and ends a program that forks",
                     huge ? huge : "FI_EFA_FORK_SAFE=0");
     if (copies && is_set("RDMAV_FORK_SAFE"))
         doctor_find(exam, DOCTOR_WARN, "unset RDMAV_FORK_SAFE",
-                    "RDMAV_FORK_SAFE is set: this kernel needs it no more, and every registration costs a system call more");
+                    "RDMAV_FORK_SAFE is set: this kernel does not need it, and each registration costs one more system call");
     if (is_set("FI_EFA_USE_HUGE_PAGE") && pages == 0)
         doctor_find(exam, DOCTOR_WARN, "sysctl vm.nr_hugepages=512; or unset FI_EFA_USE_HUGE_PAGE",
-                    "FI_EFA_USE_HUGE_PAGE is set, but there is no free huge page; a process that has them may be unable to fork");
+                    "FI_EFA_USE_HUGE_PAGE is set, but no huge page is free. A process with huge pages may be unable to fork");
     doctor_read_line("/sys/kernel/mm/transparent_hugepage", "shmem_enabled", line, sizeof(line));
-    doctor_find(exam, DOCTOR_OK, NULL, "fork is safe by %s; %ld free huge pages; transparent ones for shared memory: %.100s",
+    doctor_find(exam, DOCTOR_OK, NULL, "fork is safe because of %s; %ld free huge pages; transparent ones for shared memory: %.100s",
                 copies ? "this kernel" : "FI_EFA_FORK_SAFE, which Hierax sets", pages, line[0] ? line : "unknown");
 }
 
@@ -201,7 +202,7 @@ void doctor_shm(struct doctor_exam *exam)
     if (mib < SHM_MIB)
         doctor_find(exam, DOCTOR_WARN, NULL, "%llu MiB%s", mib, mib == 64 ? ": a container's default" : "");
     else if (left_mib < mib / 20)
-        doctor_find(exam, DOCTOR_WARN, "ls -l /dev/shm, and remove what jobs that died have left",
+        doctor_find(exam, DOCTOR_WARN, "ls -l /dev/shm, and remove the files of jobs that have ended",
                     "full: %llu of %llu MiB are free", left_mib, mib);
     else
         doctor_find(exam, DOCTOR_OK, NULL, "%llu MiB", mib); /* what is free differs from rank to rank */

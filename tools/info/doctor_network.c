@@ -18,7 +18,7 @@ static const struct quirk {
     enum doctor_grade grade;
     const char *quirk, *remedy;
 } quirks[] = {
-    {"tcp;ofi_rxm", 1, 0, DOCTOR_WARN, ": messages above 16 KiB take a round trip more, and 70 MB per endpoint",
+    {"tcp;ofi_rxm", 1, 0, DOCTOR_WARN, ": messages above 16 KiB take one more round trip, and each endpoint needs 70 MB",
      "unset HX_PROVIDER FI_PROVIDER"},
     {"sockets", 1, 0, DOCTOR_WARN, ": libfabric no longer maintains it, and it is slow", "unset HX_PROVIDER FI_PROVIDER"},
     {"udp;ofi_rxd", 0, 0, DOCTOR_WARN, ": a message of 1 MiB takes milliseconds", "unset HX_PROVIDER FI_PROVIDER"},
@@ -103,16 +103,16 @@ static void efa_unused(struct doctor_exam *exam)
 
     hx_offers_visit(offer_look, &offered);
     if (name)
-        doctor_find(exam, DOCTOR_WARN, remedy, "%s is used, not the %d EFA devices: %s=%s", exam->provider, n, name, value);
+        doctor_find(exam, DOCTOR_WARN, remedy, "Hierax uses %s, not the %d EFA devices: %s=%s", exam->provider, n, name, value);
     else if (!is_usable_verbs_device())
         doctor_find(exam, DOCTOR_FAIL, absent ? "modprobe efa; in a container: --device /dev/infiniband/uverbs0"
                                               : "chmod a+rw /dev/infiniband/uverbs*",
-                    "falls back to %s although there are %d EFA devices: %s", exam->provider, n,
+                    "Hierax uses %s, not the %d EFA devices: %s", exam->provider, n,
                     absent ? "there is no /dev/infiniband" : "this process may not open /dev/infiniband/uverbs*");
     else
         doctor_find(exam, DOCTOR_FAIL, "fi_info -p efa; install Amazon's efa_installer, or a libfabric that has efa",
-                    "falls back to %s although there are %d EFA devices: libfabric %s", exam->provider, n,
-                    offered ? "offers efa, but none of its interfaces is usable" : "offers no efa");
+                    "Hierax uses %s, not the %d EFA devices: libfabric %s", exam->provider, n,
+                    offered ? "has efa, but none of its interfaces is usable" : "does not have efa");
 }
 
 /* ---- what is used ---- */
@@ -192,7 +192,7 @@ void doctor_congestion(struct doctor_exam *exam)
         doctor_find(exam, DOCTOR_OK, NULL, "no TCP between nodes");
     else if (!strncmp(name, "bbr", 3))
         doctor_find(exam, DOCTOR_WARN, NULL,
-                    "TCP uses %s: between emulated nodes, long messages took 1 to 3 times as long as with cubic", name);
+                    "TCP uses %s: between emulated nodes, long messages took up to 3 times as long as with cubic", name);
     else
-        doctor_find(exam, DOCTOR_OK, NULL, "%s", name[0] ? name : "the kernel does not say which");
+        doctor_find(exam, DOCTOR_OK, NULL, "%s", name[0] ? name : "unknown");
 }

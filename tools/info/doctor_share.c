@@ -48,7 +48,7 @@ void doctor_memfd(struct doctor_exam *exam)
         doctor_find(exam, DOCTOR_FAIL, NULL, "memfd_create is refused: %s", strerror(refused));
     } else if (limit.rlim_cur < (rlim_t)SEGMENT_BYTES) {
         doctor_find(exam, DOCTOR_FAIL, "ulimit -f unlimited",
-                    "the file size limit (ulimit -f) is %llu KiB, and holds for the segment too",
+                    "the file size limit (ulimit -f) is %llu KiB, and also limits the segment",
                     (unsigned long long)limit.rlim_cur >> 10);
     } else if (ftruncate(fd, SEGMENT_BYTES) < 0 ||
                (base = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
@@ -62,7 +62,7 @@ void doctor_memfd(struct doctor_exam *exam)
     }
     const int apart = refused ? 0 : socket_meet();
     if (apart)
-        doctor_find(exam, DOCTOR_FAIL, NULL, "processes cannot meet at an abstract Unix socket: %s", strerror(apart));
+        doctor_find(exam, DOCTOR_FAIL, NULL, "processes cannot connect to an abstract Unix socket: %s", strerror(apart));
 }
 
 /* ---- reading another process's memory ---- */
@@ -89,8 +89,8 @@ static void cma_denied(struct doctor_exam *exam, int error, int scope)
     else if (error == ENOSYS && !is_filtered)
         doctor_find(exam, DOCTOR_WARN, "use a kernel with CONFIG_CROSS_MEMORY_ATTACH", "%s: this kernel has no such call", call);
     else if (prctl(PR_GET_DUMPABLE) != 1)
-        doctor_find(exam, DOCTOR_WARN, "run a program without the set-user-ID bit or file capabilities, that its user may read",
-                    "%s (%s): this process is marked as not to be looked into (not dumpable)", call, why);
+        doctor_find(exam, DOCTOR_WARN, "run a program that its user may read, without set-user-ID bit and file capabilities",
+                    "%s (%s): this process is marked as not dumpable", call, why);
     else if (is_filtered)
         doctor_find(exam, DOCTOR_WARN, NULL, "%s (%s): this process has a seccomp filter, as containers do", call, why);
     else
@@ -112,11 +112,11 @@ void doctor_cma(struct doctor_exam *exam)
     exam->single_copy = error == 0;
     if (error == 0 && allowed)
         doctor_find(exam, DOCTOR_OK, NULL,
-                    "one process can read another's memory that allows it, as ranks do (yama's ptrace_scope is %s)", scope);
+                    "a process can read another's memory if the other permits it, as ranks do (yama's ptrace_scope is %s)", scope);
     else if (error == 0)
-        doctor_find(exam, DOCTOR_OK, NULL, "one process can read another's memory (process_vm_readv)");
+        doctor_find(exam, DOCTOR_OK, NULL, "a process can read another's memory (process_vm_readv)");
     else if (error >= DOCTOR_KILLED)
-        doctor_find(exam, DOCTOR_WARN, "HX_SINGLE_COPY=0, so that Hierax does not try",
+        doctor_find(exam, DOCTOR_WARN, "set HX_SINGLE_COPY=0: Hierax then does not call process_vm_readv",
                     "process_vm_readv ended the process that called it (%s)",
                     error == DOCTOR_KILLED + SIGALRM ? "it did not return" : strsignal(error - DOCTOR_KILLED));
     else if (error > 0)

@@ -105,10 +105,10 @@ static struct json_object *nics_tell(const struct hx_nic_choice *choice)
 
     for (int i = 0; i < choice->n; i++) {
         const struct hx_nic *nic = &choice->nics[i];
-        const char *used = i < choice->near ? "left to others" : "no: not as good";
+        const char *used = i < choice->near ? "no: for other ranks" : "no: others are nearer or faster";
         for (int k = 0; k < choice->nrails; k++)
             if (!strcmp(choice->rails[k]->domain_attr->name, nic->name))
-                used = k ? "yes, also" : "yes";
+                used = k ? "yes, too" : "yes";
         json_object_array_add(list, info_new("interface=%s provider=%s gbit_per_s=%p distance=%s used=%s", nic->name,
                                              choice->rails[0]->fabric_attr->prov_name, rate_of(nic), distances[nic->distance],
                                              used));

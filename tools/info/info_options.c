@@ -10,26 +10,26 @@
 static const struct option_row option_rows[] = {
     {"algorithms", 0, NULL, "list the algorithms of these collectives, or of all", 1, 0, IS_FLAG(algorithms)},
     {"ranks", 'p', "N", "with --algorithms: count what they do on N ranks (default 8)", 1, 0, IS_COUNT(ranks, 1, RANKS_MAX)},
-    {"doctor", 0, NULL, "examine this process, its node and its job, and say how to mend what is wrong", 1, 0, IS_FLAG(doctor)},
+    {"doctor", 0, NULL, "examine this process, its node and its job, and say how to fix each fault", 1, 0, IS_FLAG(doctor)},
     {"table", 0, NULL, "show the entries of the tuning tables in FILE[:FILE]... (default: HX_TABLE), and whether they can be "
      "used here", 1, 0, IS_FLAG(table)},
     {"json", 0, NULL, "write JSON", 2, 0, IS_FLAG(json)},
     {0}};
 
 static const char doc[] =
-    "Show what Hierax is and sees here: versions, the machine and what this process may use of it. Also network interfaces "
-    "and which of them are used, and every setting with its value, source and meaning. In a job (coll_run, srun) rank 0 "
-    "prints this once, with the job's nodes and ranks, and what rank 0 has counted so far. HX_STATS=1 makes any job print "
+    "Show the versions of Hierax and its libraries, the machine, and the part of the machine that this process may use. Also "
+    "show the network interfaces that Hierax uses, and every setting with its value, source and meaning. In a job (coll_run, "
+    "srun) rank 0 prints this once, with the job's nodes and ranks, and rank 0's counters. HX_STATS=1 makes any job print "
     "these counters at its end.\n\n"
-    "With --algorithms instead: every algorithm, by the name that HX_... settings take. Its scope is intra (inside a node), "
-    "inter (between nodes) or flat (over all ranks of several nodes). Then what it needs, and what the plans of N ranks do. "
-    "S is the whole vector; for allgather and gather, the whole output; for alltoall, what one rank sends to all.\v"
+    "With --algorithms: show every algorithm, by the name that HX_... settings take. Its scope is intra (inside a node), "
+    "inter (between nodes) or flat (over all ranks of several nodes). The other columns show its needs and the plans of N "
+    "ranks. S is the whole vector. For allgather and gather, S is the whole output. For alltoall, S is all blocks of a rank.\v"
     "  rounds    messages or flags one after the other; for a chain, of one slice\n"
     "  messages  sent or received by the busiest rank; 0 in shared memory\n"
-    "  sent      by the rank that sends most, as a multiple of S; in shared memory:\n"
-    "            bytes written where others read\n"
-    "  received  by the rank that receives most; in shared memory: bytes read where\n"
-    "            others have written\n"
+    "  sent      bytes sent by the rank that sends most, as a multiple of S. In\n"
+    "            shared memory: bytes that a rank writes for other ranks to read\n"
+    "  received  bytes received by the rank that receives most. In shared memory:\n"
+    "            bytes that a rank reads and other ranks have written\n"
     "  steps     number of steps of the longest plan\n"
     "  plan      bytes of memory of the largest plan\n\n"
     "  coll_info\n"
@@ -38,9 +38,10 @@ static const char doc[] =
     "  coll_info --table tuned.json\n"
     "  coll_info --doctor\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info --doctor\n\n"
-    "The doctor tries everything that a job needs, within limits of time. It works even if Hierax cannot start. Each line is "
-    "ok, warn or fail, with its meaning and its remedy. With warn a job runs, but slower, or something close to it will fail.\n\n"
-    "The exit status is 0; 1 if Hierax cannot start, or the doctor has found a fail; 2 for a wrong command line or setting.";
+    "The doctor tests everything that a job needs, and ends within minutes. It works even if Hierax cannot start. Each line "
+    "begins with ok, warn or fail. For warn and fail, two more lines give the meaning and the fix. warn: a job runs, but is "
+    "slower, or is close to a limit at which it will fail.\n\n"
+    "The exit status is 0; 1 if Hierax cannot start, or a check of the doctor has failed; 2 for a wrong command line or setting.";
 
 static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {
@@ -52,7 +53,8 @@ static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
     if (!o->table)
         return option_collective_add(words[0], names, o->colls, &o->ncolls, error) < 0 ? -1 : 1;
     if (o->files || !words[0][strspn(words[0], ":")]) {
-        snprintf(error, OPTION_TEXT_BYTES, "--table takes FILE[:FILE]...; \"%.1000s\" %s", words[0], o->files ? "is one more" : "names none");
+        snprintf(error, OPTION_TEXT_BYTES, "--table takes one argument, FILE[:FILE]...; \"%.1000s\" %s", words[0],
+                 o->files ? "is a second one: join the files with ':'" : "names no file");
         return -1;
     }
     o->files = words[0];
@@ -72,10 +74,10 @@ void info_options_parse(struct info_options *o, int argc, char **argv)
     if ((o->end = option_parse(&tool, argc, argv, o, NULL, o->error)) != OPTION_GO_ON)
         return;
     if (o->algorithms + o->doctor + o->table > 1)
-        snprintf(o->error, sizeof(o->error), "--algorithms, --doctor and --table are told one at a time");
+        snprintf(o->error, sizeof(o->error), "choose only one of --algorithms, --doctor and --table");
     else if (!o->algorithms && (o->ncolls || o->ranks))
-        snprintf(o->error, sizeof(o->error), "%s%s goes with --algorithms",
-                 o->ncolls ? "the collective " : "option --ranks", o->ncolls ? hx_coll_name((enum hx_coll)o->colls[0]) : "");
+        snprintf(o->error, sizeof(o->error), "\"%s\" needs --algorithms: add it to list algorithms",
+                 o->ncolls ? hx_coll_name((enum hx_coll)o->colls[0]) : "--ranks");
     o->ranks = o->ranks ? o->ranks : 8;
     for (int i = 0; !o->ncolls && i < HX_COLL_COUNT; i++)
         o->colls[i] = i;

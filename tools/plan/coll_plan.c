@@ -76,7 +76,7 @@ void plan_ring_set(struct hx_shape *shape, const char *text, const char *order)
     if (!order || !strcmp(order, "rank"))
         return;
     if (!strcmp(order, "auto"))
-        plan_refuse("ring order auto is measured in a job (see coll_info there); name the order here, as in --ring-order 0,2,1,3");
+        plan_refuse("ring order auto is possible only in a job, which measures it (coll_info shows it); name the order, as in --ring-order 0,2,1,3");
     nodes = plan_memory(malloc((size_t)shape->nnodes * sizeof(*nodes)));
     if (hx_ring_order_parse(order, shape->nnodes, nodes, error, sizeof(error)) < 0)
         plan_refuse("ring order %s for --shape %s: %s", order, text, error);
@@ -109,7 +109,7 @@ static void candidates_keep(struct plan_job *job, const char *shape)
     if (n == 0 && job->ncandidates && strchr(job->options->algorithms[0], '('))
         plan_name_choose("plan here", job->options->algorithms[0], names);
     if (n == 0 && job->ncandidates)
-        plan_refuse("no candidate for %s on %s uses %s", hx_coll_name(job->coll), shape, job->options->algorithms[0]);
+        plan_refuse("no plan for %s on %s uses %s", hx_coll_name(job->coll), shape, job->options->algorithms[0]);
     job->ncandidates = n;
 }
 
@@ -145,8 +145,8 @@ static uint64_t job_choose(struct plan_job *job)
                                   job->ncandidates, &tuned);
     int best = tuned >= 0 ? tuned : hx_planner_best(&job->planner, job->candidates, job->ncandidates, job->bytes);
     if (best < 0) /* of other collectives and smaller shapes there is always one: no setting is kept that leaves none */
-        plan_refuse("no plan for %s fits --shape %s: all number a block for each pair of at most %d ranks", hx_coll_name(job->coll),
-                    job->shape_text, HX_MATRIX_MEMBERS);
+        plan_refuse("no plan for %s exists for --shape %s: every plan needs a block per pair of ranks, and at most %d ranks are possible",
+                    hx_coll_name(job->coll), job->shape_text, HX_MATRIX_MEMBERS);
     job->best = &job->candidates[best];
     hx_candidate_name(job->best, job->name);
     return tuned >= 0 ? job->tuned->slice_bytes : 0;
@@ -155,8 +155,8 @@ static uint64_t job_choose(struct plan_job *job)
 static void rank_check(const char *option, uint64_t rank, const struct plan_job *job)
 {
     if (rank >= (uint64_t)job->shape->nranks)
-        plan_refuse("--%s=%llu: --shape %s has the ranks 0 to %d", option, (unsigned long long)rank, job->shape_text,
-                    job->shape->nranks - 1);
+        plan_refuse("--%s=%llu is out of range: the last rank of --shape %s is %d", option, (unsigned long long)rank,
+                    job->shape_text, job->shape->nranks - 1);
 }
 
 struct plan_job *plan_job_open(const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)

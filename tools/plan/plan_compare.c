@@ -158,7 +158,7 @@ static void comparison_print(const struct comparison *c)
         const struct point *p = &c->points[i];
         printf("%12.0f  %*.2f  %*.2f  %8.2f  %-*s", p->bytes, width[0], p->us[0], width[1], p->us[1],
                p->us[1] > 0 ? p->us[0] / p->us[1] : 1, width[0] > width[1] ? width[0] : width[1],
-               differ(p) ? sides[leader_of(p)] : "alike");
+               differ(p) ? sides[leader_of(p)] : "equal");
         if (named)
             printf("  %s | %s", p->plan[0], p->plan[1]);
         printf("\n");
@@ -211,7 +211,7 @@ int plan_compare(const struct plan_options *options)
     int status = 0;
 
     if (options->nsizes > SIZES_MAX)
-        plan_refuse("%d sizes, at most %d can be compared", options->nsizes, SIZES_MAX);
+        plan_refuse("%d sizes are too many: compare takes at most %d", options->nsizes, SIZES_MAX);
     c->options = options;
     points_fill(c);
     crossovers_find(c);

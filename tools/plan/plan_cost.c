@@ -135,26 +135,27 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
         here |= HX_SCOPE_INTRA;
     if (a->needs & HX_NEEDS_EXACT && job->traits.folding != HX_FOLDS_EXACTLY)
         snprintf(why, capacity,
-                 "ranks fold in different orders: for exact operations, as all are on integers (--dtype int32)");
+                 "needs an exact operation, because ranks reduce in different orders: all are exact on integers (--dtype int32)");
     else if (a->needs & HX_NEEDS_COMMUTATIVE && job->candidates[0].ordered)
         snprintf(why, capacity, "needs a commutative operation (--ordered says it is not)");
     else if (!(hx_algorithm_scopes(a) & here))
-        snprintf(why, capacity, "serves %s only%s", hx_algorithm_scopes(a) & HX_SCOPE_INTER ? "between nodes" : "inside a node",
-                 two                      ? ", and is no part of a composition"
+        snprintf(why, capacity, "works only %s%s", hx_algorithm_scopes(a) & HX_SCOPE_INTER ? "between nodes" : "inside a node",
+                 two                      ? ", and no composed plan uses it"
                      : shape->nnodes == 1 ? "; there is one node"
                                           : "; every node has one rank");
     else if (a->needs & HX_NEEDS_LEVELS && !shape->nlevels)
-        snprintf(why, capacity, "goes by levels inside a node, and the shape has none (--shape 96/2/6: two domains of six)");
+        snprintf(why, capacity, "needs levels inside a node, and the shape has none (--shape 96/2/6: two domains of six)");
     else if (hx_coll_has_pairs(coll) && members > HX_MATRIX_MEMBERS)
-        snprintf(why, capacity, "numbers a block for each pair of at most %d members", HX_MATRIX_MEMBERS);
+        snprintf(why, capacity, "needs a block per pair of members, and at most %d members are possible", HX_MATRIX_MEMBERS);
     else if (a->needs & HX_PASSES_RING && shape->nnodes > 1 && members > HX_MATCH_ROUNDS + 1)
-        snprintf(why, capacity, "match ids tell the rounds of a ring of at most %d members apart, not %d", HX_MATCH_ROUNDS + 1, members);
+        snprintf(why, capacity, "a ring can have at most %d members, because a match id has no room for more rounds; here are %d",
+                 HX_MATCH_ROUNDS + 1, members);
     else if (two && coll == HX_COLL_ALLGATHER && a->needs & HX_NEEDS_SINGLE_COPY)
-        snprintf(why, capacity, "only each rank knows where in out it wants the blocks");
+        snprintf(why, capacity, "not usable on several nodes: it needs the displacements of all ranks, and a rank knows only its own");
     else if (a->needs & HX_NEEDS_SINGLE_COPY && !job->planner.single_copy)
         snprintf(why, capacity, "ranks may not read each other's memory (HX_SINGLE_COPY=0)");
     else
-        snprintf(why, capacity, "the HX_* settings name another");
+        snprintf(why, capacity, "the HX_* settings name another algorithm");
 }
 
 int plan_lacks(const struct plan_job *job, struct plan_lack *lacks)
@@ -233,7 +234,7 @@ static void lacks_print(const struct plan_lack *lacks, int n)
         width = length > width ? length : width;
     }
     if (n)
-        printf("\nno candidates here:\n");
+        printf("\nnot usable here:\n");
     for (int i = 0; i < n; i++)
         printf("  %-*s  %s\n", width, lacks[i].algorithm->name, lacks[i].why);
 }

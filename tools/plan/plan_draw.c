@@ -77,11 +77,11 @@ static void rank_keep(struct plan_rounds *rounds, int rank)
 static void size_check(const struct plan_job *job, const struct plan_rounds *rounds)
 {
     if (rounds->ncolumns > ROUNDS_MAX)
-        plan_refuse("%s on %s has %d rounds, too many to draw (at most %d): take fewer nodes, or an --algorithm of fewer rounds "
+        plan_refuse("%s on %s has %d rounds, too many to draw (at most %d): choose fewer nodes, or an --algorithm with fewer rounds "
                     "(see coll_plan cost)",
                     job->name, job->shape_text, rounds->ncolumns, ROUNDS_MAX);
     if (rounds->narrows > ARROWS_MAX)
-        plan_refuse("%s on %s has %zu arrows, too many to draw (at most %d): take fewer ranks, or --rank R for those of one rank",
+        plan_refuse("%s on %s has %zu arrows, too many to draw (at most %d): choose fewer ranks, or --rank R to draw one rank",
                     job->name, job->shape_text, rounds->narrows, ARROWS_MAX);
 }
 
@@ -93,7 +93,7 @@ int plan_draw(const struct plan_options *options)
     int status;
 
     if (job->shape->nranks > RANKS_MAX)
-        plan_refuse("%s has %d ranks, too many to draw (at most %d): take a smaller shape of the same kind, for "
+        plan_refuse("%s has %d ranks, too many to draw (at most %d): choose a smaller shape of the same kind, for "
                     "example --shape %dx%d",
                     options->shapes[0], job->shape->nranks, RANKS_MAX, job->shape->nnodes < 4 ? job->shape->nnodes : 4,
                     job->shape->max_local < 4 ? job->shape->max_local : 4);

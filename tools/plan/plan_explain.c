@@ -55,7 +55,7 @@ void plan_head_print(const struct plan_job *job)
            job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
            (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
     if (job->planner.node_points || (job->planner.net_points && job->shape->nnodes > 1))
-        printf("cost model by the table: of the node fitted to %d points, of %s to %d (0: as by default)\n", job->planner.node_points,
+        printf("cost model from the table: of the node fitted to %d points, of %s to %d (0: default model)\n", job->planner.node_points,
                job->options->provider, job->planner.net_points);
 }
 
@@ -70,14 +70,14 @@ static void slices_print(const struct plan_job *job)
 
     printf("\nchosen: %s\n", job->name);
     if (tuned && !strcmp(tuned->plan, job->name))
-        printf("by the table: measured %.1f us, and %.1f us with %s\n", tuned->us, tuned->default_us,
-               tuned->default_plan);
+        printf("from the table: measured %.1f us; the default %s took %.1f us\n", tuned->us, tuned->default_plan,
+               tuned->default_us);
     else if (tuned)
         printf("the table says %s, which this job cannot use\n", tuned->plan);
-    printf("slices: %llu in shared memory, %u under way at once", (unsigned long long)job->sizes.fine_slices,
+    printf("slices: %llu in shared memory, %u in flight at once", (unsigned long long)job->sizes.fine_slices,
            at_most(job->window_fine, job->sizes.fine_slices));
     if (job->shape->nnodes > 1)
-        printf("; %llu between nodes, %u under way", (unsigned long long)job->sizes.coarse_slices,
+        printf("; %llu between nodes, %u in flight", (unsigned long long)job->sizes.coarse_slices,
                at_most(job->window_coarse, job->sizes.coarse_slices));
     printf("\n");
 }
@@ -110,7 +110,7 @@ static void roundings_print(const struct plan_job *job)
     int roundings = plan_roundings(job);
 
     if (roundings >= 0)
-        printf("roundings: %d one after the other, at most (one in each reduce step)\n", roundings);
+        printf("roundings: at most %d, one after the other (one in each reduce step)\n", roundings);
     else if (hx_coll_reduces(job->coll) && !hx_dtype_is_exact(job->options->dtype))
         printf("roundings: not counted for more than %d ranks\n", ROUNDINGS_RANKS);
 }
@@ -243,7 +243,7 @@ int plan_big(const struct plan_options *options)
             if (options->colls[c] == HX_COLL_BARRIER) /* a token, however large the job */
                 continue;
             if (hx_coll_has_pair_counts(options->colls[c]) && ranks > HX_MATRIX_MEMBERS) {
-                printf("%-10s %-21s none: it numbers a block for each pair of at most %d ranks\n", shape, hx_coll_name(options->colls[c]),
+                printf("%-10s %-21s none: it needs a block per pair of ranks, and at most %d ranks are possible\n", shape, hx_coll_name(options->colls[c]),
                        HX_MATRIX_MEMBERS);
                 continue;
             }

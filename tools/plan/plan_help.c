@@ -11,13 +11,13 @@ const struct plan_command plan_commands[] = {
      "  coll_plan explain allreduce --shape 3,1,2 1M\n"
      "  coll_plan explain allgather --shape 4x96 64M --set HX_LANES=2\n"
      "  coll_plan explain allreduce --shape 2,2 --json | jq .plans[0].stages\n\n"
-     "The candidates stand first, with their predicted cost and why they lost. The chosen plan follows: where it rounds, its "
-     "steps, its slices, and what each rank sends.\n\n"
+     "The list of candidates is first, with the predicted cost of each and the reason why it is slower. The chosen plan follows, "
+     "with its roundings, steps and slices, and the bytes that each rank sends.\n\n"
      "--json writes one object:\n"
      "  hierax_plan    version of these keys: 1\n"
      "  the call       collective, dtype, root, bytes, shape, ranks, nodes,\n                 llc_bytes, ranks_per_core\n"
-     "  the choice     chosen; by_table: whether HX_TABLE chose it; fallback: why\n                 levels or settings were not "
-     "followed, or null;\n                 candidates, as in cost --json\n"
+     "  the choice     chosen; by_table: true if HX_TABLE chose it; fallback: why\n                 the plan does not follow "
+     "levels or settings, or null;\n                 candidates, as in cost --json\n"
      "  slices         {fine, coarse, fine_window, coarse_window}\n"
      "  roundings      null if nothing rounds\n"
      "  plans          one for each rank shown: {rank, lanes, blocks, stages,\n"
@@ -31,12 +31,13 @@ const struct plan_command plan_commands[] = {
     {"cost", plan_cost, "COLLECTIVE --shape SHAPE [SIZE...]", "predicted times of all plans, their parts, and why others are slower",
      "  coll_plan cost allreduce --shape 4x96 64K 16M\n"
      "  coll_plan cost bcast --shape 32x1 --table 8 1K 128K 16M\n"
-     "  coll_plan cost allreduce --shape 8x1 --model net_alpha_us=3 --model net_gb_s=50\n\n"
-     "Plans that cannot be used stand at the end, with the reason. The columns add up to the time; columns of zeros are left out:\n"
+     "  coll_plan cost bcast --shape 8x1 --model net_alpha_us=3 --model net_gb_s=50\n\n"
+     "Algorithms that cannot be used are at the end, with the reason. The sum of the columns is the time. A column of zeros is not "
+     "shown. Each column is a part of the time:\n"
      "  latency   messages between nodes, one after the other\n"
-     "  wire      their bytes, on links or by cores that copy them\n"
-     "  messages  CPU time of the other messages, or of all if that is more\n"
-     "  flags     flags handed from core to core inside a node\n"
+     "  wire      the bytes of these messages, on links or by cores that copy them\n"
+     "  messages  CPU time of the messages that are not part of latency, or of all\n            messages if that is more\n"
+     "  flags     flags passed from core to core inside a node\n"
      "  memory    copies and reductions inside a node\n"
      "  switches  context switches, with more ranks than cores (--cpus)\n\n"
      "--json writes one object:\n"
@@ -48,12 +49,12 @@ const struct plan_command plan_commands[] = {
      "               why is null for the first\n"
      "  terms_us     {latency, wire, messages, flags, memory, switches, rest}\n"
      "  impossible   {algorithm, why}"},
-    {"draw", plan_draw, "COLLECTIVE --shape SHAPE [SIZE]", "an SVG picture: ranks as rows, rounds as columns, messages as arrows",
+    {"draw", plan_draw, "COLLECTIVE --shape SHAPE [SIZE]", "an SVG picture: a row per rank, a column per round, messages as arrows",
      "  coll_plan draw allreduce --shape 3,1,2 -o plan.svg\n"
      "  coll_plan draw allreduce --shape 8x1 --algorithm ring 1M > ring.svg\n"
      "  coll_plan draw bcast --shape 4x8 --rank 0 -o root.svg\n\n"
-     "Rows are grouped by nodes, columns by levels. The picture shows what each rank sends, reads or waits for. A browser shows "
-     "an arrow's numbers under the mouse. Pictures have up to 64 ranks. coll_report draws them, also from --json:\n\n"
+     "Rows are grouped by nodes, columns by levels. Arrows show what each rank sends, reads or waits for. In a browser, point at "
+     "an arrow to see its numbers. A picture has up to 64 ranks. coll_report draws it, also from --json:\n\n"
      "  version      hierax_rounds, 1\n"
      "  the call     collective, shape, plan, bytes, ranks, nodes, us (predicted)\n"
      "  its slices   fine_slices, coarse_slices\n"
@@ -64,22 +65,21 @@ const struct plan_command plan_commands[] = {
      "  coll_plan compare allreduce ring circulant --shape 32x1 --svg curves.svg\n"
      "  coll_plan compare alltoall hier flat --shape 4x96\n"
      "  coll_plan compare bcast 'hier(-,chain,nary) x1' best --shape 4x8 1K 1M\n\n"
-     "Times are predicted. A and B are names of plans, as coll_plan cost shows them, or an algorithm, flat, hier or best. These "
-     "four mean the fastest "
-     "candidate of that kind at each size. The ratio is A's time to B's. The crossover is the size from which the other one is "
-     "faster. coll_report draws the plot, also from --json:\n\n"
+     "Times are predicted. A and B are names of plans, as coll_plan cost shows them, or an algorithm, flat, hier or best. The "
+     "last four mean the fastest plan of that kind at each size. The ratio is the time of A divided by the time of B. From a "
+     "crossover on, the other plan is faster. coll_report draws the plot, also from --json:\n\n"
      "  version      hierax_compare, 1\n"
      "  the call     collective, shape, sides: [A, B]\n"
      "  points       {bytes, us: [of A, of B], plans: [of A, of B]}\n"
      "  crossovers   {bytes, faster: A or B}"},
-    {"verify", plan_verify, "[COLLECTIVE...]", "prove every algorithm, and every composition on 1, 2 and most lanes",
+    {"verify", plan_verify, "[COLLECTIVE...]", "check all algorithms and composed plans, on 1, 2 and the most lanes",
      "  coll_plan verify --all --max-ranks 64\n"
      "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic\n\n"
-     "The checker runs over the plans of all ranks together."},
-    {"big", plan_big, "[COLLECTIVE...]", "prove that large nodes send no small messages and fit their cache",
+     "The checker runs the plans of all ranks together."},
+    {"big", plan_big, "[COLLECTIVE...]", "check plans for large nodes: no small messages, slots fit the cache",
      "  coll_plan big --shape 64x192 256M\n\n"
-     "It checks the plans that are chosen for large nodes: no small messages between nodes, and a node's slots fit into half its "
-     "last-level cache."},
+     "It checks the plans that the planner chooses for large nodes. They must not send small messages between nodes. The slots "
+     "of a node must fit into half of its last-level cache."},
     {0}};
 
 static FILE *text_open(char **text, size_t *bytes)
@@ -133,7 +133,7 @@ int plan_help(int command, const struct option_row *options)
         snprintf(args, sizeof(args), "%s %s", c->name, c->args);
         fprintf(doc, "%c%s.\n\v%s\n\n", toupper((unsigned char)c->about[0]), c->about + 1, c->teaches);
     } else {
-        fprintf(doc, "Plans without a job: what Hierax would do for a collective, a shape and a size.\n\n");
+        fprintf(doc, "Show, without a job, the plan that Hierax chooses for a collective, a shape and a size.\n\n");
         for (int c = 0; plan_commands[c].name; c++)
             fprintf(doc, "  %-8s %s\n", plan_commands[c].name, plan_commands[c].about);
         fprintf(doc, "\vcoll_plan COMMAND --help describes a command's options and output, with examples.\n\n");
@@ -142,9 +142,9 @@ int plan_help(int command, const struct option_row *options)
     for (int c = 0; c < HX_COLL_COUNT; c++)
         fprintf(doc, " %s", hx_coll_name((enum hx_coll)c));
     if (models)
-        fprintf(doc, "\n\nParameters of the model:\n");
+        fprintf(doc, "\n\nParameters of the model (gb_s: 10^9 bytes/s):");
     for (int i = 0; models && hx_cost_parameters[i].name; i++)
-        fprintf(doc, "  %-17s %s\n", hx_cost_parameters[i].name, hx_cost_parameters[i].about);
+        fprintf(doc, "\n  %-15s %s", hx_cost_parameters[i].name, hx_cost_parameters[i].about);
     fprintf(doc, "\n\nThe exit status is 0; 1 if a check fails or output cannot be written; 2 for a wrong command line.");
     fclose(doc);
     const int status = option_answer(&(struct option_tool){args, about, shown, NULL}, OPTION_HELP, "coll_plan", NULL);

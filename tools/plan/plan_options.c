@@ -152,31 +152,31 @@ static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 static const struct option_row option_rows[] = {
     {"shape", 0, "SHAPE", "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; with domains inside a node: 2x96/2/12. Then :block "
      "(default) or :cyclic. May be repeated (cost, verify, big)", 1, EVERY, IS_TAKEN(shape_take)},
-    {"size", 0, "BYTES", "bytes of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M); suffixes K M "
-     "G. --size itself may be left out", 2, CHOOSES, IS_TAKEN(size_take)},
+    {"size", 0, "BYTES", "bytes of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M). The word --size may "
+     "be left out. Suffixes K M G are powers of 1024", 2, CHOOSES, IS_TAKEN(size_take)},
     {"dtype", 0, "TYPE", "element type (default float32)", 2, CHOOSES, IS_CHOICE(dtype, bench_dtype_names)},
     {"set", 0, "HX_NAME=VALUE", "a setting of the job; it takes precedence over the environment. May be repeated",
      2, CHOOSES, IS_TAKEN(setting_take)},
     {"llc", 0, "BYTES", "last-level cache of a node (default 32M)", 2, CHOOSES, IS_COUNT(llc_bytes, 1, SIZE_MAX_BYTES)},
     {"cpus", 0, "N", "usable cores of a node (default: one per rank)", 2, CHOOSES, IS_POSITIVE(cpus, 65536)},
-    {"ordered", 0, NULL, "for an operation that is not commutative", 2, CHOOSES & ~BIG, IS_FLAG(ordered)},
-    {"alloc", 0, NULL, "for a communicator with memory of hx_alloc", 2, CHOOSES & ~BIG, IS_FLAG(alloc)},
+    {"ordered", 0, NULL, "plan for an operation that is not commutative", 2, CHOOSES & ~BIG, IS_FLAG(ordered)},
+    {"alloc", 0, NULL, "plan for a communicator with memory of hx_alloc", 2, CHOOSES & ~BIG, IS_FLAG(alloc)},
     {"ring-order", 0, "NODES", "rings pass the nodes in this order, as in 0,2,1,3 (default: HX_RING_ORDER)",
      2, EVERY, IS_TEXT(ring_order)},
-    {"provider", 0, "NAME", "libfabric provider between nodes (default efa): its cost model and its entries of "
-     "HX_TABLE are used; cost and compare use the model only", 2, CHOOSES & ~BIG, IS_TEXT(provider)},
+    {"provider", 0, "NAME", "libfabric provider between nodes (default efa). explain and draw use its cost model "
+     "and its entries of HX_TABLE; cost and compare use only the cost model", 2, CHOOSES & ~BIG, IS_TEXT(provider)},
     {"root", 0, "R", "root of collectives that have one (default 0)", 2, CHOOSES, IS_COUNT(root, 0, 1 << 24)},
     {"model", 0, "NAME=VALUE", "a parameter of the cost model, see below (default: HX_TABLE's, else EFA's). May be repeated",
      2, CHOOSES, IS_TAKEN(model_take)},
     {"rank", 0, "R", "show this rank only (explain: default 0)", 3, EXPLAIN | DRAW, IS_COUNT(rank, 0, 1 << 24)},
     {"all-ranks", 0, NULL, "show the steps of all ranks", 3, EXPLAIN, IS_FLAG(all_ranks)},
     {"json", 0, NULL, "write JSON; coll_plan COMMAND --help explains the keys", 3, EXPLAIN | COST | DRAW | COMPARE, IS_FLAG(json)},
-    {"table", 0, NULL, "write a line for each shape and size and a column for each plan; * marks the fastest",
+    {"table", 0, NULL, "write a line for each shape and size, and a column for each plan; * marks the fastest plan",
      3, COST, IS_FLAG(table)},
-    {"time", 0, NULL, "show how long the planner takes for the first such call", 3, COST, IS_FLAG(time)},
-    {"output", 'o', "FILE", "write the picture to FILE (default, and -: to standard output), by coll_report",
+    {"time", 0, NULL, "show the time that the planner needs to choose and build the plan, with nothing cached", 3, COST, IS_FLAG(time)},
+    {"output", 'o', "FILE", "write the picture to FILE (default and -: standard output); needs coll_report",
      3, DRAW, IS_TEXT(output)},
-    {"svg", 0, "FILE", "also plot time against size, log-log, into FILE (-: to standard output, instead of the table), by "
+    {"svg", 0, "FILE", "also write a log-log plot of time against size to FILE (-: to standard output, and no list); needs "
      "coll_report", 3, COMPARE, IS_TEXT(svg)},
     {"algorithm", 0, "NAME", "only plans that use this algorithm, or the plan of this name. May be repeated",
      4, EXPLAIN | COST | DRAW | VERIFY, IS_TAKEN(algorithm_take)},
@@ -196,7 +196,7 @@ static void together_check(const struct plan_options *o, uint64_t used)
     if (!command)
         plan_refuse("no command given; choices: explain cost draw compare verify big (see coll_plan --help)");
     if (foreign)
-        plan_refuse("option --%s is not one of coll_plan %s", foreign, name);
+        plan_refuse("coll_plan %s has no option --%s", name, foreign);
     if (command & (EXPLAIN | DRAW) && (o->ncolls != 1 || o->nshapes != 1 || o->nsizes > 1))
         plan_refuse("%s takes one collective, one --shape and one size, for example: coll_plan %s allreduce --shape 3,1,2 1M", name,
                     name);
@@ -208,11 +208,11 @@ static void together_check(const struct plan_options *o, uint64_t used)
     if (command == BIG && o->nsizes > 1)
         plan_refuse("big takes one size");
     if (o->json && o->table)
-        plan_refuse("--json and --table contradict each other");
+        plan_refuse("choose only one of --json and --table");
     if (o->ring_order && !o->nshapes)
-        plan_refuse("--ring-order %s needs the --shape whose nodes it orders", o->ring_order);
+        plan_refuse("--ring-order %s: add --shape, because the order names nodes of a shape", o->ring_order);
     if (o->all && o->ncolls)
-        plan_refuse("--all and \"%s\" contradict each other", hx_coll_name(o->colls[0]));
+        plan_refuse("choose only one of --all and \"%s\"", hx_coll_name(o->colls[0]));
 }
 
 static int size_compare(const void *a, const void *b)
@@ -245,7 +245,8 @@ void plan_options_parse(struct plan_options *o, int argc, char **argv)
     o->by_model = ((EXPLAIN | DRAW | COST | COMPARE) & command) != 0;
     for (int i = 0; !o->by_model && o->settings[i]; i++)
         if (!strncmp(o->settings[i], "HX_TABLE", 8))
-            plan_refuse("--set %s: %s looks at no table; explain, draw, cost and compare do", o->settings[i], plan_commands[o->command].name);
+            plan_refuse("--set %s: %s does not use a table; explain, draw, cost and compare do", o->settings[i],
+                        plan_commands[o->command].name);
     if (!o->nsizes && command == COMPARE)
         for (uint64_t bytes = 8; bytes <= 64 << 20; bytes *= 2)
             o->sizes[o->nsizes++] = bytes;

@@ -343,7 +343,7 @@ int plan_verify(const struct plan_options *options)
     passed = atomic_load(&team->passed);
     failed = atomic_load(&team->failed);
     if (passed + failed == 0)
-        plan_refuse("nothing to verify: no plan that uses \"%s\" fits these collectives and shapes",
+        plan_refuse("nothing to verify: these collectives and shapes have no plan that uses \"%s\"",
                     options->nalgorithms ? options->algorithms[0] : "any algorithm");
     printf("%ld passed, %ld failed\n", passed, failed);
     return failed ? 1 : 0;

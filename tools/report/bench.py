@@ -18,7 +18,7 @@ WHISKERS = "Whiskers reach from the least time to the 99th percentile."
 def refused(document) -> str | None:
     """Why this is not a document of coll_bench."""
     if not isinstance(document, dict) or not isinstance(document.get("rows"), list) or not text(document, "library"):
-        return "this is no JSON document of coll_bench, coll_tune or coll_plan"
+        return "not a JSON document of coll_bench, coll_tune or coll_plan"
     for row in document["rows"]:
         if not text(row, "collective") or not real(row, "bytes") >= 0:
             return 'a row has no "collective" or no "bytes"'

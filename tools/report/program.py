@@ -42,7 +42,7 @@ def document_read(path: str):
     except OSError as e:
         raise Refused(f"{path}: {e.strerror}") from None
     except UnicodeDecodeError as e:
-        raise Refused(f"{path}: not JSON: byte {e.start} is no UTF-8") from None
+        raise Refused(f"{path}: not JSON: byte {e.start} is not UTF-8") from None
     except json.JSONDecodeError as e:
         words = "it ends too early" if not content[e.pos:].strip() or e.msg.startswith("Unterminated") else e.msg
         raise Refused(f"{path}:{e.lineno}:{e.colno}: not JSON: {words}") from None

@@ -54,7 +54,7 @@ static int setting_take(void *given, const char *text, char error[OPTION_TEXT_BY
 
     (void)given;
     if (!equals || equals == text) {
-        snprintf(error, OPTION_TEXT_BYTES, "--env %s: NAME=VALUE is needed", text);
+        snprintf(error, OPTION_TEXT_BYTES, "--env %s: expected NAME=VALUE", text);
         return -1;
     }
     for (const char *const *own = coll_run_own_settings; *own; own++)
@@ -81,15 +81,15 @@ static int program_take(void *given, char **words, char error[OPTION_TEXT_BYTES]
 static const struct option_row option_rows[] = {
     {"ranks", 'n', "RANKS", "Number of ranks to start; may be written -np RANKS", 0, 0, IS_COUNT(ranks, 1, RANKS_MAX)},
     {"np", 0, NULL, NULL, 0, 0, IS_SAME},
-    {"nodes", 0, "NODES", "Emulate nodes that talk only through libfabric (sets HX_NODES): a number of nodes, the ranks of each "
-     "(3,1,2), or 8/2: 8 ranks in 2 domains", 0, 0, IS_TEXT(nodes)},
+    {"nodes", 0, "NODES", "Emulate nodes; ranks of different nodes use libfabric only (sets HX_NODES). NODES is a number of nodes, "
+     "the ranks of each (3,1,2), or 8/2: 8 ranks in 2 domains", 0, 0, IS_TEXT(nodes)},
     {"env", 0, "X=Y", "Set an environment variable for the ranks; may be repeated", 0, 0, IS_TAKEN(setting_take)},
-    {"bind", 0, "MODE", "auto (default): bind each rank to its own core, or spread them over fewer cores; core: fail if there "
-     "are fewer; none: do not bind", 0, 0, IS_CHOICE(bind, bind_names)},
+    {"bind", 0, "MODE", "auto (default): bind each rank to its own core; if there are fewer cores than ranks, ranks share cores. "
+     "core: as auto, but fail if there are fewer cores. none: do not bind", 0, 0, IS_CHOICE(bind, bind_names)},
     {"prefix", 0, NULL, "Write \"[rank] \" before every line of output", 0, 0, IS_FLAG(prefix)},
     {"timeout", 0, "S", "End the job after S seconds, with exit status 124 (default 0: never)",
      0, 0, IS_REAL(timeout, SECONDS_MAX)},
-    {"kill-after", 0, "S", "Seconds from SIGTERM to SIGKILL when a job is ended (default 2)",
+    {"kill-after", 0, "S", "Time from SIGTERM to SIGKILL when coll_run ends a job, in seconds (default 2)",
      0, 0, IS_REAL(kill_after, SECONDS_MAX)},
     {0}};
 
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     static const struct option_tool tool = {
         "[--] PROGRAM [ARGUMENT...]",
         "Start RANKS copies of PROGRAM on this machine as one Hierax job. If a rank fails, coll_run ends the others. The exit "
-        "status is that of the first rank that failed, or 128 + its signal.\v"
+        "status is that of the first rank that failed, or 128 + the number of its signal.\v"
         "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
         option_rows, program_take};
     char error[OPTION_TEXT_BYTES];

@@ -41,7 +41,7 @@ int cores_find(const struct options *options, struct cores *cores)
             cores->number_of[cpu] = *number;
         }
     } else if (options->bind == BIND_CORE) {
-        say("--bind core: cannot tell which cores may be used: %m; choose --bind auto or none");
+        say("--bind core: cannot read which cores are usable: %m; choose --bind auto or none");
     }
     free(numbers);
     if (options->bind == BIND_CORE && cores->count > 0 && cores->count < (int)options->ranks)

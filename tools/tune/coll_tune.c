@@ -166,12 +166,12 @@ static void missing_tell(const struct tune_run *run, int stopped)
     for (const struct tune_point *p = run->points; p < run->points + run->npoints && run->o->command == TUNE_RUN; p++)
         kept += !p->known && !p->measured && !p->between && tune_entry_of(run, p);
     if (left && run->o->command != TUNE_RUN)
-        fprintf(stderr, "coll_tune: %s: this holds %d of %d points\n", why, there, run->npoints);
+        fprintf(stderr, "coll_tune: %s: the result has %d of %d points\n", why, there, run->npoints);
     else if (kept)
-        fprintf(stderr, "coll_tune: %s: %s has %d of %d points, and for %d more what it had before, which --resume would keep\n", why,
-                run->o->output, there, run->npoints, kept);
+        fprintf(stderr, "coll_tune: %s: %s has %d of %d points from this run, and %d entries from before. To keep these and measure "
+                        "the other points, start again with --resume\n", why, run->o->output, there, run->npoints, kept);
     else if (left)
-        fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to go on, start the same command with --resume\n", why, run->o->output, there,
+        fprintf(stderr, "coll_tune: %s: %s has %d of %d points; to continue, start the same command with --resume\n", why, run->o->output, there,
                 run->npoints);
 }
 
@@ -203,10 +203,10 @@ static int is_pointless(const struct tune_run *run)
     if (hx_forced_setting(hx_world->comms->members.planner, setting))
         snprintf(text, sizeof(text), "unset %s: it forces the choice that coll_tune measures", setting);
     else if (run->job.size == 1)
-        snprintf(text, sizeof(text), "this is a job of one rank, which has nothing to choose: start it as the jobs that are to be fast "
-                 "(coll_run, srun, mpirun)");
+        snprintf(text, sizeof(text), "this job has one rank, so there is nothing to tune. Start coll_tune with the launcher and the ranks "
+                 "of your jobs (coll_run, srun, mpirun)");
     else if (b->alloc && !tuner_traits(run->tuner).shared_alloc)
-        snprintf(text, sizeof(text), "--alloc: no rank can read another's memory here, so plans are the same as for other memory: tune without");
+        snprintf(text, sizeof(text), "no rank can read another rank's memory here, so --alloc gives the same plans: run without --alloc");
     else if (run->npoints == 0 && run->o->command != TUNE_CONFIRM)
         snprintf(text, sizeof(text), "none of the sizes 8, 1K, 64K, 1M and 16M is within --min=%llu and --max=%llu",
                  (unsigned long long)b->min_bytes, (unsigned long long)b->max_bytes);

@@ -73,14 +73,16 @@ void tune_confirm_points(struct tune_run *run)
                 run->points[run->npoints++] = point;
         }
     if (others)
-        fprintf(stderr, "coll_tune: %d entries are for other datatypes or memory: confirm them with --dtype, --alloc\n", others);
+        fprintf(stderr, "coll_tune: %d entries are for another class of datatypes or other memory than --dtype=%s%s: to confirm "
+                        "them, run confirm again with their --dtype and --alloc\n", others,
+                bench_dtype_names[run->o->bench.dtype], run->o->bench.alloc ? " --alloc" : "");
     else if (of_shape == 0)
         fprintf(stderr, "coll_tune: the table has no entry for %d ranks on %d nodes and these collectives\n", shape->nranks, shape->nnodes);
     if (unknown)
         fprintf(stderr, "coll_tune: %d entries do not say at which size they were measured; they stay as they are\n", unknown);
     if (beyond)
-        fprintf(stderr, "coll_tune: one run confirms %d choices, and the table has %d more: narrow it by --collectives, "
-                        "--min, --max\n", run->npoints, beyond);
+        fprintf(stderr, "coll_tune: one run confirms %d choices, and the table has %d more: choose fewer with "
+                        "--collectives, --min, --max\n", run->npoints, beyond);
 }
 
 enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *point, double seconds)
@@ -106,7 +108,7 @@ enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *po
     entry->slice_bytes = 0;
     entry->us = entry->default_us;
     if (run->job.rank == 0)
-        fprintf(stderr, "%scoll_tune: %s %llu bytes: %s took %.2f of the default's time here%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
+        fprintf(stderr, "%scoll_tune: %s %llu bytes: %s took %.2f times the default's time in this job%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
                 bench_collective_names[point->collective], (unsigned long long)point->bytes, chosen, ratio->median,
                 ratio->median < 1 ? ", too little to be sure" : "");
     return outcome;
@@ -121,7 +123,8 @@ void tune_confirm_summary(const struct tune_run *run, int stopped)
         raced += p->measured;
         kept += p->measured && !tune_is_default(&p->entry);
     }
-    printf("# %s: %d choices other than the default's raced it; %d stay, %d went back to the default\n", run->o->output, raced, kept, raced - kept);
+    printf("# %s: %d choices were measured against the default; %d kept, %d replaced by the default\n", run->o->output, raced, kept,
+           raced - kept);
     if (raced < run->npoints)
-        fprintf(stderr, "coll_tune: %s: %d more stay, undecided\n", stopped ? "stopped" : "time was too short", run->npoints - raced);
+        fprintf(stderr, "coll_tune: %s: %d more choices were not measured and are kept\n", stopped ? "stopped" : "time was too short", run->npoints - raced);
 }

@@ -143,13 +143,13 @@ static int entry_check(const struct hx_table_entry *e, char text[OPTION_TEXT_BYT
     if ((int64_t)e->nnodes * e->max_local > RANKS_MOST)
         status = 0; /* nobody can tell here */
     else if (!(shape = shape_of(e)))
-        snprintf(text, OPTION_TEXT_BYTES, "no job has %d nodes, %d to %d ranks on each and this placement", e->nnodes, e->min_local, e->max_local);
+        snprintf(text, OPTION_TEXT_BYTES, "no job can have %d nodes, %d to %d ranks on each and this placement", e->nnodes, e->min_local, e->max_local);
     else if (hx_planner_init(&c.planner, &none, shape, 0, &job, NULL) != HX_SUCCESS)
         snprintf(text, OPTION_TEXT_BYTES, "no plans for this shape");
     else if (is_choice_somewhere(&c, e))
         status = 0;
     else if (hx_candidate_name_is_known(e->plan))
-        snprintf(text, OPTION_TEXT_BYTES, "%s cannot serve %s on %d nodes of %d to %d ranks at these sizes", e->plan, hx_coll_name(e->coll),
+        snprintf(text, OPTION_TEXT_BYTES, "%s is not possible for %s on %d nodes of %d to %d ranks at these sizes", e->plan, hx_coll_name(e->coll),
                  e->nnodes, e->min_local, e->max_local);
     else {
         for (int i = 0; i < c.n; i++)
@@ -181,7 +181,7 @@ static int check(const struct tune_options *o)
                 status = 2;
             }
         }
-        printf("%s: %d entries, %d of them other than the default; Hierax %s, %s, %d processing units\n", o->files[f], table->n, changed,
+        printf("%s: %d entries, %d with another plan than the default; Hierax %s, %s, %d processing units\n", o->files[f], table->n, changed,
                table->machine.hierax, table->machine.cpu, table->machine.cpus);
         for (int i = 0; i < table->nmodels; i++)
             printf("%s: cost model of %s, fitted to %d points\n", o->files[f],
@@ -214,8 +214,8 @@ static int merge(const struct tune_options *o)
         if (!table) {
             status = 2;
         } else if (tune_machines_differ(&all->machine, &table->machine)) {
-            fprintf(stderr, "coll_tune: %s is for Hierax %s on %d x %s, %s for Hierax %s on %d x %s: a table is for one kind\n",
-                    o->files[0], all->machine.hierax, all->machine.cpus, all->machine.cpu, o->files[f], table->machine.hierax,
+            fprintf(stderr, "coll_tune: %s is for Hierax %s on %d x %s; %s is for Hierax %s on %d x %s. A table must be for one version "
+                            "and one kind of machine\n", o->files[0], all->machine.hierax, all->machine.cpus, all->machine.cpu, o->files[f], table->machine.hierax,
                     table->machine.cpus, table->machine.cpu);
             status = 2;
         }

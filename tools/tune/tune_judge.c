@@ -71,10 +71,10 @@ static void judgement_print(struct judgement *judgement, int most)
             printf("%-40s %6.2f  %-34s %11.2f  %-34s %11.2f\n", v[i].point, v[i].ratio, v[i].pick, v[i].pick_us, v[i].best, v[i].best_us);
         above += v[i].ratio > 1.3;
     }
-    printf("# %d points: chosen / best %.2f x at the median, %.2f x at worst; above 1.3 x: %d\n", n,
+    printf("# %d points: time of the chosen plan / best time: median %.2f, largest %.2f, above 1.3 at %d\n", n,
            n ? v[n / 2].ratio : 0, n ? v[0].ratio : 0, above);
     if (judgement->unmeasured)
-        printf("# %d more where what is chosen now was not measured\n", judgement->unmeasured);
+        printf("# %d more points: the plan that is chosen now was not measured\n", judgement->unmeasured);
     free(v);
 }
 
@@ -149,10 +149,10 @@ int tune_judge_check(const char *path)
     if (path && whole_file_check("output", path, error) == 0 && whole_file_is_regular(path) && access(path, F_OK) == 0)
         there = json_object_from_file(path);
     if (json_object_object_get_ex(there, "hierax_table", NULL))
-        snprintf(error, sizeof(error), "--output=%s: it is a table; judge wants a file of its own", path);
+        snprintf(error, sizeof(error), "--output=%s is a table: name another file for judge", path);
     else if (!error[0] && (hx_shape_format(shape, text, sizeof(text)) >= (int)sizeof(text) || !hx_shape_is_in_order(shape)))
-        snprintf(error, sizeof(error), "judge wants ranks placed node by node, and nodes whose sizes take less than %zu characters to write",
-                 sizeof(text));
+        snprintf(error, sizeof(error), "judge needs ranks that are numbered node by node (block placement), and a shape of less than %zu "
+                 "characters", sizeof(text));
     json_object_put(there);
     if (error[0])
         fprintf(stderr, "coll_tune: %s\n", error);

@@ -138,7 +138,7 @@ static int model_put(const struct tune_fitting *f, const char *provider, struct 
     hx_table_model_fill(&model, provider, params, f->points);
     for (int k = 0; k < HX_COST_PARAMETERS; k++)
         if (model.values[k] > 0)
-            fprintf(out, "# model, %s: %s %.4g\n", provider[0] ? provider : "node", hx_cost_parameters[k].name, *hx_cost_parameter(params, k));
+            fprintf(out, "# model of %s: %s %.4g\n", provider[0] ? provider : "the node", hx_cost_parameters[k].name, *hx_cost_parameter(params, k));
     return hx_table_model_add(table, &model) == HX_SUCCESS ? 0 : -1;
 }
 
@@ -163,7 +163,8 @@ int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, i
         const struct hx_table_model *known = hx_table_model(table, of[k]);
         stays[k] = !always && known && known->points > f->points; /* what a run goes on with, or some collectives, is not worth what all were */
         if (stays[k])
-            fprintf(out, "# model, %s: as it was, fitted to %d points; there are %d new ones\n", k ? of[k] : "node", known->points, f->points);
+            fprintf(out, "# model of %s: kept, because it was fitted to %d points; this run has only %d\n", k ? of[k] : "the node",
+                    known->points, f->points);
         if (known)
             hx_table_model_use(known, &params);
     }
@@ -211,12 +212,12 @@ static int job_check(struct tune_judged *const *jobs, const char *const *paths, 
     const char *path = paths[i], *provider = job->planner.provider, *other = jobs[of]->planner.provider;
 
     if (!is_modelled(job->traits))
-        fprintf(stderr, "coll_tune: %s was measured with %s: the model is that of others\n", path,
+        fprintf(stderr, "coll_tune: %s was measured with %s: the model uses only floats of 32 bits or more and integers, in other memory\n", path,
                 job->traits.shared_alloc ? "memory of hx_alloc" : "16-bit floats");
     else if (provider[0] && strcmp(provider, other))
-        fprintf(stderr, "coll_tune: %s is of provider %s, %s of %s: fit them apart\n", path, provider, paths[of], other);
+        fprintf(stderr, "coll_tune: %s was measured with provider %s, %s with %s: fit them separately\n", path, provider, paths[of], other);
     else if (tune_machines_differ(&job->machine, &jobs[0]->machine))
-        fprintf(stderr, "coll_tune: %s and %s were measured on unlike machines: fit them apart\n", path, paths[0]);
+        fprintf(stderr, "coll_tune: %s and %s were measured on different kinds of machines: fit them separately\n", path, paths[0]);
     else
         return 0;
     return -1;

@@ -67,15 +67,15 @@ static int budget_take(void *options, const char *text, char error[OPTION_TEXT_B
 static const struct option_row option_rows[] = {
     {"output", 'o', "FILE", "the table to write (default " TUNE_OUTPUT "; merge: no default)",
      1, ON_JOB | ON(TUNE_MERGE) | ON_MODEL_FILES, IS_TEXT(output)},
-    {"collectives", 0, "A,B...", "tune these (default: all; with --dtype of integers or 16-bit floats: the "
+    {"collectives", 0, "A,B...", "tune these (default: all; if --dtype is an integer or a 16-bit float: the "
      "reductions)", 2, ON_JOB, IS_TAKEN(collectives_take)},
     {"min", 0, "BYTES", "smallest size (default 8); suffixes K M G are powers of 1024",
      2, ON_JOB, IS_COUNT(bench.min_bytes, 0, BYTES_MOST)},
     {"max", 0, "BYTES", "largest size (default 16M; model: 1M; confirm: 1024G)",
      2, ON_JOB, IS_COUNT(bench.max_bytes, 0, BYTES_MOST)},
-    {"factor", 0, "N", "step from size to size, down from the largest (default 4, then also between sizes whose "
-     "plans differ)", 2, ON(TUNE_RUN), IS_COUNT(bench.factor, 2, 1 << 20)},
-    {"dtype", 0, "TYPE", "element type (default float32); entries for reductions are for its class: floats, floats of "
+    {"factor", 0, "N", "ratio of one size to the next smaller one, from the largest down (default 4). Without --factor, "
+     "coll_tune also adds sizes between two sizes whose plans differ", 2, ON(TUNE_RUN), IS_COUNT(bench.factor, 2, 1 << 20)},
+    {"dtype", 0, "TYPE", "element type (default float32). Entries for reductions hold for its class: floats, floats of "
      "16 bits, or integers", 2, ON_JOB, IS_CHOICE(bench.dtype, bench_dtype_names)},
     {"op", 0, "OP", "reduction (default sum)", 2, ON_JOB, IS_CHOICE(bench.op, bench_op_names)},
     {"alloc", 0, NULL, "use buffers in memory of hx_alloc; the entries are for calls with such buffers",
@@ -84,71 +84,78 @@ static const struct option_row option_rows[] = {
      3, ON_JOB, IS_TAKEN(budget_take)},
     {"gain", 0, "PERCENT", "choose another plan than the default only if it is faster by more than this (default 3; if "
      "ranks share cores, 15)", 3, ON(TUNE_RUN) | ON(TUNE_CONFIRM), IS_COUNT(gain_percent, 0, 1000)},
-    {"resume", 0, NULL, "keep the entries in FILE for this shape, measure only what is missing", 3, ON(TUNE_RUN), IS_FLAG(resume)},
+    {"resume", 0, NULL, "keep the entries in FILE for this shape, and measure only the missing ones", 3, ON(TUNE_RUN), IS_FLAG(resume)},
     REPORT_ROWS(bench.report, 3, ON(TUNE_RUN)),
     {"schema", 0, NULL, "print the JSON schema of a table", 4, 0, IS_FLAG(schema)},
     {0}};
 
 static const char doc[] =
     "Find the fastest plan for each collective and size in jobs of this shape, and write them to a table. Jobs use it with "
-    "HX_TABLE=FILE. Start coll_tune like the jobs that it tunes for: same nodes, ranks per node, placement and settings. "
+    "HX_TABLE=FILE. Start coll_tune the way you start your jobs: with the same nodes, ranks per node, placement and settings. "
     "Unset settings that force algorithms, lanes or slices.\n\n"
     "  srun -N 4 --ntasks-per-node=8 --mpi=pmi2 coll_tune -o table.json\n"
     "  HX_TABLE=table.json srun -N 4 --ntasks-per-node=8 --mpi=pmi2 ./program\n\n"
     "Commands that need no job:\n"
-    "  check FILE...            read tables: is every entry right, and does this\n"
-    "                           machine match the table's\n"
-    "  merge A B... -o FILE     combine all entries into one table; if two are for\n"
-    "                           the same sizes, the later file's entry stays\n"
-    "  diff A B                 show where two tables choose different plans; the\n"
-    "                           exit status is 1 if they do\n"
-    "  model FILE... -o TABLE   fit the cost model to files that judge has written\n"
-    "  judge FILE...            show how good the choices are now, by such files;\n"
-    "                           with HX_TABLE=TABLE, those of a table\n\n"
+    "  check FILE...            check tables: report wrong entries, and whether the\n"
+    "                           table was made on a machine like this one\n"
+    "  merge A B... -o FILE     combine all entries into one table. If two entries\n"
+    "                           overlap, keep the one of the later file\n"
+    "  diff A B                 show the sizes for which two tables choose\n"
+    "                           different plans; the exit status is then 1\n"
+    "  model FILE... -o TABLE   fit the cost model to files of judge\n"
+    "  judge FILE...            compare the planner's choices with the times in\n"
+    "                           files of judge. With HX_TABLE=TABLE, compare the\n"
+    "                           choices of that table\n\n"
     "Commands that run as a job:\n"
-    "  confirm -o TABLE         race each choice of the table against the default\n"
-    "                           again; a choice that is not faster by --gain here\n"
-    "                           too goes back to the default. Give the same --gain\n"
+    "  confirm -o TABLE         measure each choice of the table against the\n"
+    "                           default again. If a choice is not faster by --gain\n"
+    "                           again, replace it by the default. Use the same\n"
+    "                           --gain as when the table was made\n"
     "  model -o TABLE           measure only the cost model's parameters, within\n"
     "                           --budget (default 20s)\n"
-    "  judge [-o FILE]          measure how much slower the planner's choice is than\n"
-    "                           the best plan, at 8, 1K, 64K, 1M and 16M. Plans\n"
-    "                           predicted to take more than 12 times the best time\n"
-    "                           are left out. The fastest are measured again side by\n"
-    "                           side. --output keeps the times\v"
-    "Collectives: those that coll_info lists, except alltoallv. Sizes and the timed loop are those of coll_bench (see "
+    "  judge [-o FILE]          measure how much slower the planner's choice is\n"
+    "                           than the best plan, at 8, 1K, 64K, 1M and 16M.\n"
+    "                           Leave out plans that are predicted to take more\n"
+    "                           than 12 times the best time. Measure the fastest\n"
+    "                           plans again side by side. FILE gets the times\v"
+    "Collectives: those that coll_info lists, except alltoallv. Sizes and the timed loop are the same as in coll_bench (see "
     "coll_bench --help).\n\n"
-    "Candidates: the planner's plans for the collective, on more numbers of lanes. A plan predicted to take more than 4 "
-    "times the best time is left out. If more than 8 remain, those that are slow in a short qualifying run are left out too "
-    "(\"pruned\").\n\n"
-    "Race: the candidates run side by side in one process, in rounds that go forward and backward in turn. The slowest rank "
-    "gives the time of a repetition, and the median repetition that of a round. A candidate is rated by the ratio of its "
-    "time to the default's in the same round. Rounds in which the hypervisor took time away are dropped.\n\n"
+    "Candidates: the planner's plans for the collective, also with other numbers of lanes. coll_tune leaves out a plan that "
+    "is predicted to take more than 4 times the best time. If more than 8 plans remain, coll_tune measures them briefly, and "
+    "leaves out the slow ones (column pruned).\n\n"
+    "Race: the candidates run side by side in one process. Their order is reversed in every second round. The time of a "
+    "repetition is the time of the slowest rank. The time of a round is the median of its repetitions. The rating of a "
+    "candidate is the ratio of its time to the default's time in the same round. coll_tune drops a round if the hypervisor "
+    "took CPU time away in it.\n\n"
     "A candidate leaves the race when the interval of its median ratio (95 %) shows that it is not faster than the default "
-    "by more than --gain. The fastest candidate left must win again in fresh rounds, alone against the default. There each "
-    "runs in the other's part of the shared memory and with other buffers, so its place in memory cannot make it win. If it "
-    "does not win, the default stays: noise changes nothing. From 256 KiB on, slices of half and double the bytes are tried "
-    "in the same way. A plan that won at the size before and is within 3 % of the winner here is kept.\n\n"
-    "An entry holds from half-way to the size below to half-way to the size above, on a logarithmic scale. After all sizes, "
-    "coll_tune measures sizes half-way between neighbours that are more than a factor 2 apart and whose plans or slices "
-    "differ. It does so while time is left, unless --factor names the step. At last it repeats what seemed to be faster but "
-    "had too little time to show it.\n\n"
-    "FILE is written as a whole after every point. An entry for this shape stays until its sizes are measured again; entries "
-    "for other shapes always stay. Ctrl-C ends the run after the present round. (coll_run gives it 2 seconds for that; "
-    "--kill-after=60 gives it more.) --resume goes on after that, and after a budget that was too short.\n\n"
-    "If ranks share cores, launches differ by a tenth and more, so the default --gain is 15 % there. Nodes may differ too: "
-    "confirm the table in another job or two.\n\n"
-    "The table also gets parameters of the cost model. With them the model chooses best among the measured plans, and "
-    "predicts their times best. Jobs use them for shapes and sizes without an entry. Parameters of the node hold on every "
-    "machine of the kind, those of the network with the same provider. A later run begins with the parameters in the table.\n\n"
+    "by more than --gain. The fastest candidate left must win again in new rounds, alone against the default. In these "
+    "rounds each plan uses the other plan's part of the shared memory and different buffers, so the place in memory does not "
+    "decide. If the candidate does not win, coll_tune keeps the default. From 256 KiB on, coll_tune also tries slices of half "
+    "and double the length. If the winner of the size before is within 3 % of this winner, coll_tune keeps the former plan.\n\n"
+    "An entry holds from half-way to the size below to half-way to the size above, on a logarithmic scale. Without --factor, "
+    "and while time is left, coll_tune then adds sizes between two neighbours that have different plans or slices. It "
+    "does so if the larger size is more than twice the smaller one. Last, it repeats races of candidates that looked faster, "
+    "but not by a significant margin.\n\n"
+    "A point is one collective at one size. coll_tune writes FILE completely after every point. An entry for this shape stays "
+    "until its sizes are measured again; entries for other shapes always stay. Ctrl-C ends the run after the present round. "
+    "(coll_run gives it 2 seconds for that; --kill-after=60 gives it more.) To continue after Ctrl-C, or after a budget that "
+    "was too short, start again with --resume.\n\n"
+    "If ranks share cores, times differ from launch to launch by 10 % or more, so the default --gain is 15 % there. Nodes may "
+    "differ too: confirm the table in another job or two.\n\n"
+    "The table also gets parameters of the cost model. coll_tune fits them so that the model's choices and predicted times "
+    "are close to the measurements. Jobs use the model for shapes and sizes without an entry. Parameters of the node hold on "
+    "every machine of the same kind. Parameters of the network hold for the same provider. A later run starts from the "
+    "parameters in the table.\n\n"
     "An entry for a reduction holds for a class of datatypes: floats, floats of 16 bits, or integers. If the table has no "
-    "entry for a call's own class, the entry for floats is used. This includes other types and the program's own commutative "
-    "operations. If the table has no entry for memory of hx_alloc, the entry for other memory is used. Both have one "
-    "exception: if the model prefers a plan that only the call's own class or memory allows, Hierax uses it. To make entries for a class "
-    "or for hx_alloc, run and confirm with --dtype or --alloc and the same table. Such entries hold from half of the "
-    "smallest to twice the largest size. The model is fitted to floats and integers in other memory only.\n\n"
+    "entry for the class of a call, Hierax uses the entry for floats. It also does so for all other types and for the "
+    "program's own commutative operations. If the table has no entry for memory of hx_alloc, Hierax uses the entry for other "
+    "memory. Both rules have one exception: if the model prefers a plan that only this class or this memory allows, Hierax "
+    "uses that plan.\n\n"
+    "To make entries for a class or for hx_alloc, run and confirm with --dtype or --alloc and the same table. Such "
+    "entries hold from half of the smallest to twice the largest size. The model is fitted only to measurements of floats "
+    "and integers in other memory.\n\n"
     "The exit status is 0; 1 if something failed or diff found a difference; 2 for a wrong command line, setting or table. "
-    "After a signal it is 128 and the signal's number.";
+    "After a signal it is 128 + the number of the signal.";
 
 static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {
@@ -178,7 +185,7 @@ static void together_check(struct tune_options *o, uint64_t used)
     const char *foreign = option_foreign(&tool, used, tune_is_job(o) || o->command < TUNE_JUDGE ? ON(o->command) : of_files);
 
     if (foreign)
-        snprintf(o->error, sizeof(o->error), "option --%s is not one of coll_tune %s", foreign, command_names[o->command - TUNE_CHECK]);
+        snprintf(o->error, sizeof(o->error), "coll_tune %s has no option --%s", command_names[o->command - TUNE_CHECK], foreign);
     else if (o->command == TUNE_CHECK && o->nfiles == 0)
         snprintf(o->error, sizeof(o->error), "check takes tables: coll_tune check table.json");
     else if (o->command == TUNE_MERGE && (o->nfiles < 2 || !o->output))
@@ -186,11 +193,12 @@ static void together_check(struct tune_options *o, uint64_t used)
     else if (o->command == TUNE_DIFF && o->nfiles != 2)
         snprintf(o->error, sizeof(o->error), "diff takes two tables: coll_tune diff a.json b.json");
     else if (o->command == TUNE_MODEL && hx_traits_of(o->bench.dtype).numbers == HX_NUMBERS_HALF)
-        snprintf(o->error, sizeof(o->error), "--dtype=%s: the model is that of floats of 32 bits and more, and integers", bench_dtype_names[o->bench.dtype]);
+        snprintf(o->error, sizeof(o->error), "--dtype=%s: the cost model is fitted only to integers and to floats of 32 bits or more",
+                 bench_dtype_names[o->bench.dtype]);
     else if (o->command == TUNE_CONFIRM && o->nfiles)
-        snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table as coll_tune confirm -o FILE", o->files[0]);
+        snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table with -o: coll_tune confirm -o FILE", o->files[0]);
     else if (tune_is_job(o) && o->command != TUNE_JUDGE && !strcmp(o->output, "-"))
-        snprintf(o->error, sizeof(o->error), "--output=-: the table is written after every point: name a file");
+        snprintf(o->error, sizeof(o->error), "--output=-: name a file, because coll_tune writes the table after every point");
     else if (tune_is_job(o) && o->bench.min_bytes > o->bench.max_bytes)
         snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
                  (unsigned long long)o->bench.max_bytes);

@@ -95,13 +95,13 @@ void tune_rows_print(FILE *out, const struct tune_run *run)
 
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[K");
-    fprintf(out, "%-20s %11s  %-32s %10s  %-40s %10s %6s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us",
-            "gain", "raced", "pruned");
+    fprintf(out, "%-20s %11s  %-32s %10s  %-40s %10s %7s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us",
+            "speedup", "raced", "pruned");
     for (const struct tune_point *p = run->points; p < run->points + run->npoints; p++) {
         const struct hx_table_entry *entry = &p->entry;
         if (!p->known && !p->measured)
             continue;
-        fprintf(out, "%-20s %11llu  %-32s %10.2f  %-40s %10.2f %6.2f ", bench_collective_names[p->collective], (unsigned long long)p->bytes,
+        fprintf(out, "%-20s %11llu  %-32s %10.2f  %-40s %10.2f %7.2f ", bench_collective_names[p->collective], (unsigned long long)p->bytes,
                 entry->default_plan, entry->default_us, tune_choice_text(entry, chosen), entry->us, gain(entry));
         if (p->known)
             fprintf(out, "%6s %6s\n", "-", "-");
@@ -117,12 +117,12 @@ void tune_summary(const struct tune_run *run)
     FILE *out = tune_out(run->o);
 
     tune_rows_print(out, run);
-    fprintf(out, "# %d points measured, %d from the table; another plan than the default's at %d\n", s.measured, s.done - s.measured, s.changed);
-    fprintf(out, "# pruned: %d predicted to take more than %.0f times the best one's time, %d behind the first %d in the qualifying\n", s.costly,
-            TUNE_COSTLY, s.behind, TUNE_WAYS);
+    fprintf(out, "# %d points measured, %d from the table; %d have another plan than the default\n", s.measured, s.done - s.measured, s.changed);
+    fprintf(out, "# pruned: %d predicted to take more than %.0f times the best time, %d not among the fastest %d of the short run\n",
+            s.costly, TUNE_COSTLY, s.behind, TUNE_WAYS);
     if (s.untried)
         fprintf(out, "# time was too short to try %d more\n", s.untried);
-    fprintf(out, "# gain: times as fast as the default; dtype %s, op %s%s\n", bench_dtype_names[b->dtype], bench_op_names[b->op],
+    fprintf(out, "# speedup: default time / chosen time; dtype %s, op %s%s\n", bench_dtype_names[b->dtype], bench_op_names[b->op],
             b->alloc ? ", memory of hx_alloc" : "");
 }
 
@@ -151,9 +151,9 @@ static const char *fate(const struct tune_survey *survey, int w, double least_ga
     if (w == 0)
         return "the default";
     if (lap->rounds < survey->plans[0].lap.rounds)
-        return "dropped: it could not win any more";
+        return "left out: it could not win any more";
     if (isfinite(lap->ratio.high) && lap->ratio.high < 1 / (1 + least_gain))
-        return "faster than the default here, but not the choice, or not again alone against it";
+        return "faster than the default, but another plan won, or it did not win the final race";
     return not_shown;
 }
 
@@ -190,11 +190,11 @@ static struct json_object *ways_json(const struct tune_point *point, const struc
         const struct tune_plan *plan = &survey->plans[i];
         const double ratio = plan->us > 0 ? plan->us / survey->plans[0].us : 0;
         if (ratio > 0)
-            snprintf(text, sizeof(text), "left out: %.2f times the default's time in the qualifying", ratio);
+            snprintf(text, sizeof(text), "left out: %.2f times the default's time in the short run", ratio);
         else if (i >= survey->n)
-            snprintf(text, sizeof(text), "left out: predicted to take %.1f times the cheapest one's time", plan->predicted_us / best_us);
+            snprintf(text, sizeof(text), "left out: predicted to take %.1f times the shortest predicted time", plan->predicted_us / best_us);
         else
-            snprintf(text, sizeof(text), "%s", point->untried ? "not tried: time was too short" : "left out for the plan of the size before");
+            snprintf(text, sizeof(text), "%s", point->untried ? "not tried: time was too short" : "left out, because the plan of the size before needed its place");
         way_add(ways, plan->name, plan, 0, ratio, text);
     }
     return ways;

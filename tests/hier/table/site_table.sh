@@ -13,14 +13,14 @@ job() {
     timeout 60 env HX_LOG=info HX_EXPLAIN=1 "$@" "$run" -n 2 -- "$job" >out 2>err || status=$?
     [ "$((status != 0))" = "$expected" ] || { fail "$*: exit $status"; cat err >&2; }
 }
-untold() { ! grep -q "by the table\|HX_TABLE" err || { fail "$1: a table is used"; cat err >&2; }; }
+untold() { ! grep -q "from the table\|HX_TABLE" err || { fail "$1: a table is used"; cat err >&2; }; }
 
 job 0
 untold "no table"
 "$job" write site_table.json 'flat(ring)' || fail "cannot write a table"
 "$job" write other.json 'flat(mesh)' || fail "cannot write a table"
 job 0
-has err "HX_TABLE: the site has site_table.json" "the log"
+has err "HX_TABLE is not set: using the site's table site_table.json" "the log"
 has err "HX_TABLE: site_table.json: 1 entries" "the log"
 has err "allreduce of 512 bytes: flat(ring)" "the site's table"
 job 0 HX_TABLE=
@@ -55,7 +55,7 @@ for wrong in '/"hierax_table": 1/"hierax_table": 2/later version' '/"cpus": [0-9
     sed -i "s/$from/$to/" site_table.json
     job 0
     has err "$told" "HX_TABLE_STRICT=0: $to"
-    ! grep -q "by the table" err || fail "$to: it is used"
+    ! grep -q "from the table" err || fail "$to: it is used"
     job 1 HX_TABLE_STRICT=1
     has err "$told" "HX_TABLE_STRICT=1: $to"
     grep -q "site_table.json:[0-9]*:" err || { fail "$to: no line is told"; cat err >&2; }

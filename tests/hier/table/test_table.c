@@ -235,8 +235,8 @@ static void faults_are_told_with_their_line(void **state)
         {"\"nodes\": 1", "\"alloc\": \"yes\", \"nodes\": 1", ":5:63: alloc must be true or false"},
         {"\"nodes\": 1", "\"nodes\": 1e3", ":5:63: nodes must be an integer"},
         {"\"nodes\": 1", "\"nodes\": -1", ":5:63: nodes is out of range"},
-        {"\"nodes\": 1", "\"nodes\": 1, \"nodes\": 2", ":5:66: this member stands twice"},
-        {"\"nodes\": 1", "\"nodes\": 1, \"n\\u006fdes\": 2", ":5:66: this member's name holds an escape"},
+        {"\"nodes\": 1", "\"nodes\": 1, \"nodes\": 2", ":5:66: this object has this member twice"},
+        {"\"nodes\": 1", "\"nodes\": 1, \"n\\u006fdes\": 2", ":5:66: the name of this member has an escape"},
         {"\"nodes\": 1", "\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1,\"j\":1,\"k\":1,\"l\":1,\"m\":1,\"o\":1,\"p\":1,\"q\":1,"
          "\"r\":1,\"s\":1,\"t\":1,\"u\":1,\"v\":1,\"w\":1,\"nodes\": 1", "this object has too many members"},
         {"[4, 4], \"placement\": \"block\",\n     \"provider\": \"\", \"bytes\": [0, null]",

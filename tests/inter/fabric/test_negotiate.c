@@ -34,15 +34,18 @@ static void test_bad_names(void **state)
     assert_non_null(strstr(hx_last_detail(), "tcp;ofi_rxm"));
     refused((struct hx_env){.nic = "eth77"}, "HX_NIC=eth77");
     assert_non_null(strstr(hx_last_detail(), " lo"));
-    assert_non_null(strstr(hx_last_detail(), "as eth77; libfabric has: "));
-    refused((struct hx_env){.nic = "lo, eth77,eth78"}, "HX_NIC=lo, eth77,eth78: no such network interface as eth77; ");
+    assert_non_null(strstr(hx_last_detail(), "interface eth77; libfabric has: "));
+    refused((struct hx_env){.nic = "lo, eth77,eth78"}, "HX_NIC=lo, eth77,eth78: there is no usable interface eth77; ");
     assert_null(strstr(hx_last_detail(), "ip -br address")); /* only for what may be an address */
-    refused((struct hx_env){.nic = "240.0.0.0/8"}, "no such network interface as 240.0.0.0/8; ");
+    refused((struct hx_env){.nic = "240.0.0.0/8"}, "no usable interface is in network 240.0.0.0/8; ");
     assert_non_null(strstr(hx_last_detail(), "\"ip -br address\" shows their addresses"));
     refused((struct hx_env){.nic = "lo,lo"}, "HX_NIC=lo,lo: lo is named twice; libfabric");
-    refused((struct hx_env){.nic = " ,"}, "HX_NIC= ,: no such");
-    for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++)
+    refused((struct hx_env){.nic = " ,"}, "HX_NIC= ,: there is no usable interface");
+    for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
         refused((struct hx_env){.nic = networks[i]}, networks[i]);
+        assert_non_null(strstr(hx_last_detail(), "its prefix length must be 0 to 32"));
+    }
+    refused((struct hx_env){.nic = "fe80::1/129"}, "its prefix length must be 0 to 128");
     refused((struct hx_env){.nic = "eth77", .provider = "sockets"}, "eth77");
 }
 

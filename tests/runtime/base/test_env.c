@@ -151,34 +151,34 @@ static void test_good_values(void **state)
 static void test_bad_values(void **state)
 {
     (void)state;
-    expect_bad("HX_LOG=loud", "HX_LOG is \"loud\"", "error, warn, info, debug");
-    expect_bad("HX_LOG=war", "HX_LOG is \"war\"", "error, warn, info, debug");
-    expect_bad("HX_LOG=error|warn", "HX_LOG is \"error|warn\"", "error, warn, info, debug");
-    expect_bad("HX_BOOTSTRAP=PMIX", "HX_BOOTSTRAP is \"PMIX\"", "auto, tcp, pmi1, pmix, single");
-    expect_bad("HX_RANK=-2", "HX_RANK is \"-2\"", "-1 to 16777215");
-    expect_bad("HX_RANK=16777216", "HX_RANK is \"16777216\"", "-1 to 16777215");
-    expect_bad("HX_RANK=1x", "HX_RANK is \"1x\"", "-1 to 16777215");
-    expect_bad("HX_RANK= 1", "HX_RANK is \" 1\"", "-1 to 16777215");
-    expect_bad("HX_RANK=-", "HX_RANK is \"-\"", "-1 to 16777215");
+    expect_bad("HX_LOG=loud", "HX_LOG=loud:", "error, warn, info, debug");
+    expect_bad("HX_LOG=war", "HX_LOG=war:", "error, warn, info, debug");
+    expect_bad("HX_LOG=error|warn", "HX_LOG=error|warn:", "error, warn, info, debug");
+    expect_bad("HX_BOOTSTRAP=PMIX", "HX_BOOTSTRAP=PMIX:", "auto, tcp, pmi1, pmix, single");
+    expect_bad("HX_RANK=-2", "HX_RANK=-2:", "-1 to 16777215");
+    expect_bad("HX_RANK=16777216", "HX_RANK=16777216:", "-1 to 16777215");
+    expect_bad("HX_RANK=1x", "HX_RANK=1x:", "-1 to 16777215");
+    expect_bad("HX_RANK= 1", "HX_RANK= 1:", "-1 to 16777215");
+    expect_bad("HX_RANK=-", "HX_RANK=-:", "-1 to 16777215");
     expect_bad("HX_RANK=99999999999999999999", "HX_RANK", "-1 to 16777215");
     expect_bad("HX_RANK=18446744073709551616", "HX_RANK", "-1 to 16777215"); /* 2^64 must not wrap to 0 */
-    expect_bad("HX_SLICE=-1", "HX_SLICE is \"-1\"", "0 to 1G");
-    expect_bad("HX_SLICE=2G", "HX_SLICE is \"2G\"", "0 to 1G");
-    expect_bad("HX_SLICE=K", "HX_SLICE is \"K\"", "0 to 1G");
-    expect_bad("HX_SLICE=1T", "HX_SLICE is \"1T\"", "0 to 1G");
-    expect_bad("HX_SLICE=1KB", "HX_SLICE is \"1KB\"", "0 to 1G");
-    expect_bad("HX_SLICE=1.5M", "HX_SLICE is \"1.5M\"", "0 to 1G");
+    expect_bad("HX_SLICE=-1", "HX_SLICE=-1:", "0 to 1G");
+    expect_bad("HX_SLICE=2G", "HX_SLICE=2G:", "0 to 1G");
+    expect_bad("HX_SLICE=K", "HX_SLICE=K:", "0 to 1G");
+    expect_bad("HX_SLICE=1T", "HX_SLICE=1T:", "0 to 1G");
+    expect_bad("HX_SLICE=1KB", "HX_SLICE=1KB:", "0 to 1G");
+    expect_bad("HX_SLICE=1.5M", "HX_SLICE=1.5M:", "0 to 1G");
     expect_bad("HX_SLICE=17179869184G", "HX_SLICE", "0 to 1G"); /* 2^64 bytes must not wrap to 0 */
-    expect_bad("HX_CHECK=2", "HX_CHECK is \"2\"", "0, 1 (or no, yes, off, on, false, true)");
-    expect_bad("HX_TIMEOUT=-1", "HX_TIMEOUT is \"-1\"", "0 to 1000000000");
-    expect_bad("HX_TIMEOUT=-0.5", "HX_TIMEOUT is \"-0.5\"", "0 to 1000000000");
-    expect_bad("HX_TIMEOUT=nan", "HX_TIMEOUT is \"nan\"", "0 to 1000000000");
+    expect_bad("HX_CHECK=2", "HX_CHECK=2:", "0, 1 (or no, yes, off, on, false, true)");
+    expect_bad("HX_TIMEOUT=-1", "HX_TIMEOUT=-1:", "0 to 1000000000");
+    expect_bad("HX_TIMEOUT=-0.5", "HX_TIMEOUT=-0.5:", "0 to 1000000000");
+    expect_bad("HX_TIMEOUT=nan", "HX_TIMEOUT=nan:", "0 to 1000000000");
     expect_bad("HX_TIMEOUT=1000000000.5", "HX_TIMEOUT", "0 to 1000000000");
-    expect_bad("HX_TIMEOUT=5s", "HX_TIMEOUT is \"5s\"", "0 to 1000000000");
+    expect_bad("HX_TIMEOUT=5s", "HX_TIMEOUT=5s:", "0 to 1000000000");
     expect_bad("lanes=2", "lanes=2", "HX_NAME=value");
     expect_bad("HX_LANES", "HX_LANES", "HX_NAME=value");
     setenv("HX_LANES", "many", 1);
-    expect_bad("HX_CHECK=1", "HX_LANES is \"many\"", "0 to 1024");
+    expect_bad("HX_CHECK=1", "HX_LANES=many:", "0 to 1024");
 }
 
 static void test_unknown_names(void **state)

@@ -728,7 +728,7 @@ static void tcp_names_a_dead_server(void **state)
     waitpid(pid, NULL, 0);
     waitpid(store_pid, NULL, 0);
     assert_int_equal(open_as(1, 3, SECRET, 1, &boot), HX_ERR_BOOTSTRAP);
-    assert_detail("rank 0 serves it, unless a launcher does: it has not started, or has ended");
+    assert_detail("Rank 0 (or the launcher) serves the store. It has not started, or it has ended");
 
     start_store_of(3, HX_STORE_LAUNCHER);
     assert_int_equal(open_as(1, 3, SECRET, 60, &boot), HX_SUCCESS);
@@ -747,9 +747,9 @@ static void half_set_environments_are_errors(void **state)
         int rank, size;
         const char *text;
     } rows[] = {
-        {"h:1", -1, -1, "missing here: HX_RANK HX_SIZE"},
-        {"h:1", 0, -1, "missing here: HX_SIZE"},
-        {NULL, 0, 1, "missing here: HX_ROOT"},
+        {"h:1", -1, -1, "set the missing ones: HX_RANK HX_SIZE"},
+        {"h:1", 0, -1, "set the missing ones: HX_SIZE"},
+        {NULL, 0, 1, "set the missing ones: HX_ROOT"},
         {"h:1", 4, 4, "HX_RANK=4, but HX_SIZE=4"},
         {"nocolon", 1, 4, "HX_ROOT=nocolon"},
         {":5", 1, 4, "HX_ROOT=:5"},
@@ -793,7 +793,7 @@ static void launcher_variables_are_checked(void **state)
     unsetenv("PMI_FD");
     setenv("PMIX_RANK", "0", 1);
     assert_int_equal(hx_boot_open(&env, NULL, &boot), HX_ERR_ENV);
-    assert_detail("PMIX_NAMESPACE is missing");
+    assert_detail("PMIX_NAMESPACE is not");
     unsetenv("PMIX_RANK");
 }
 
