@@ -129,7 +129,7 @@ hx_status_t hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail)
  * then lost without an error. So each receive ends with a sink, which takes the rest of the longest message and is never read. */
 int hx_sink_is_needed(const struct hx_net *net)
 {
-    return hx_provider_is_tcp(net->info) && net->info->rx_attr->iov_limit > 1;
+    return net->traits->breaks_on_excess && net->info->rx_attr->iov_limit > 1;
 }
 
 hx_status_t hx_sink_prepare(struct hx_net *net)

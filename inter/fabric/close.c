@@ -106,7 +106,7 @@ int hx_net_close(struct hx_net *net, int orderly)
 {
     if (orderly)
         drain(net);
-    hx_liveness_close(net);
+    hx_late_peers_close(net);
     if (!hx_endpoints_close(net)) {
         net->broken = HX_ERR_TRANSPORT;
         return 1;

@@ -42,13 +42,13 @@ static struct meaning meaning_of(const struct hx_net *net, const struct hx_edge 
         {4126, UNREACHABLE, SILENT},
         {4127, REACHABLE, " (the peer has cancelled it)"},
     };
-    const int is_efa = hx_provider_is_efa(net->info);
-    struct meaning meaning = {code, !is_efa && connection_is_gone(err) ? UNREACHABLE : REACHABLE, ""};
+    const int has_codes = net->traits->has_device_codes;
+    struct meaning meaning = {code, !has_codes && connection_is_gone(err) ? UNREACHABLE : REACHABLE, ""};
 
-    for (size_t i = 0; is_efa && i < sizeof(meanings) / sizeof(*meanings); i++)
+    for (size_t i = 0; has_codes && i < sizeof(meanings) / sizeof(*meanings); i++)
         if (meanings[i].code == code)
             meaning = meanings[i];
-    if (is_efa && edge && meaning.peer == UNREACHABLE) {
+    if (has_codes && edge && meaning.peer == UNREACHABLE) {
         if (!edge->has_traffic)
             meaning.peer = NEVER_REACHED;
         else
@@ -82,7 +82,7 @@ static hx_status_t failure_report(const struct hx_net *net, struct hx_edge *edge
  * only if this endpoint is closed, so close it. Remote writes have no numbers, but nothing reports a missing one. */
 static int loses_message(const struct hx_net *net, const struct fi_cq_err_entry *error)
 {
-    return hx_provider_is_efa(net->info) && meaning_of(net, NULL, error->err, error->prov_errno).peer == REACHABLE;
+    return net->traits->numbers_messages && meaning_of(net, NULL, error->err, error->prov_errno).peer == REACHABLE;
 }
 
 /* The request is never used again: before libfabric 2.4, EFA reports each failed packet of a send with the same context. */
@@ -106,7 +106,7 @@ static void edge_fail(struct hx_net *net, struct hx_edge *edge, hx_status_t stat
     hx_flows_fail(net, edge, status);
 }
 
-/* A message of the runtime could not be sent. So a device reports that the peer is gone. Over TCP liveness.c finds that out. */
+/* A message of the runtime could not be sent. So a device reports that the peer is gone. Over TCP dead_peer.c finds that out. */
 static void control_send_fail(struct hx_net *net, struct hx_chunk *chunk, const struct fi_cq_err_entry *error)
 {
     struct meaning meaning = meaning_of(net, chunk->edge, error->err, error->prov_errno);
@@ -165,7 +165,7 @@ static int recv_truncated(struct hx_net *net, struct hx_chunk *chunk, const stru
     uint32_t data = (uint32_t)error->data;
 
     if (chunk->kind == HX_CHUNK_RECV) {
-        if (!chunk->op || (data == 0 && !hx_provider_is_native_tcp(net->info)) ||
+        if (!chunk->op || (data == 0 && !net->traits->reports_excess_data) ||
             hx_recv_check(net, chunk->op, chunk->offset, data))
             return 0;
         hx_recv_repost(net, chunk);
@@ -193,7 +193,7 @@ static void inject_fail(struct hx_net *net, struct hx_rail *rail, const struct f
     if (loses_message(net, error))
         hx_net_break_soon(net, failure_report(net, NULL, rail, 1, error));
     else if (*meaning.text != '\0' && meaning.peer == UNREACHABLE)
-        hx_liveness_note_loss(net, error->prov_errno, what ? what : "");
+        hx_loss_note(net, error->prov_errno, what ? what : "");
 }
 
 int hx_error_read(struct hx_net *net, struct hx_rail *rail)

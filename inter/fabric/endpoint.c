@@ -27,7 +27,7 @@ static hx_status_t rails_open(struct hx_net *net, size_t write_bytes)
     int native = write_bytes > 0;
 
     for (int i = 0; native && i < net->nrails; i++)
-        native = hx_writes_negotiate(&net->rails[i]);
+        native = hx_writes_negotiate(net, &net->rails[i]);
     net->info = net->rails[0].info;
     for (int i = 0; status == HX_SUCCESS && i < net->nrails; i++)
         status = hx_rail_open(net, &net->rails[i]);
@@ -60,8 +60,7 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
     net->pieces_most = net->register_local ? 1 : smaller(smaller(net->info->tx_attr->iov_limit, receive_pieces), HX_PIECES);
     if (net->pieces_most == 0)
         net->pieces_most = 1;
-    net->chunk_bytes = env->chunk > 0 ? smaller((size_t)env->chunk, net->info->ep_attr->max_msg_size)
-                                      : hx_profile_chunk_bytes(net->info);
+    net->chunk_bytes = smaller(env->chunk > 0 ? (size_t)env->chunk : net->traits->chunk_bytes, net->info->ep_attr->max_msg_size);
     if (net->chunk_bytes < CHUNK_MIN_BYTES)
         net->chunk_bytes = CHUNK_MIN_BYTES;
     net->rx_size = SIZE_MAX;
@@ -142,11 +141,12 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         net->rails[net->nrails] = (struct hx_rail){.info = choice.rails[net->nrails], .address = (uint8_t)choice.addresses[net->nrails], .reads = 1, .wait_fd = -1};
     if (status == HX_SUCCESS) {
         net->info = net->rails[0].info;
+        net->traits = hx_provider_traits(net->info);
         net->links = links_count(&choice);
         net->link_bits = choice.nics[0].rate_bits;
         choice.nrails = 0; /* net owns them now */
         limits_set(net, env);
-        net->peeks_unexpected = hx_provider_is_old_tcp(net->info);
+        net->peeks_unexpected = hx_provider_has_faults(net->traits);
         status = hx_sink_prepare(net);
     }
     if (status == HX_SUCCESS && hx_offer_is_routed(net->info))
@@ -241,7 +241,7 @@ const struct hx_net_ops hx_net_fabric = {
     .wait_fd = net_wait_fd,
     .arm = net_arm,
     .cancel = hx_message_cancel,
-    .ask = hx_liveness_check,
+    .ask = hx_peer_check,
     .tell = hx_control_message_send,
     .has_met = net_has_met,
     .listen = hx_control_message_listen,

@@ -70,7 +70,7 @@ void hx_bounce_release(struct hx_bounce *bounce);
 void hx_bounce_close(struct hx_net *net);
 int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_registration *out); /* 0, or libfabric's error */
 
-/* chunk.c */
+/* chunk_post.c */
 struct hx_chunk *hx_chunk_alloc(struct hx_net *net); /* NULL: no memory */
 void hx_chunk_release(struct hx_net *net, struct hx_chunk *chunk);
 struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number); /* NULL: there is none */
@@ -141,7 +141,8 @@ void hx_net_break_soon(struct hx_net *net, hx_status_t why); /* in hx_progress; 
 void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
 
 /* write.c */
-int hx_writes_negotiate(struct hx_rail *rail); /* before it is opened. Returns whether its provider has writes */
+/* Before the rail is opened. Returns whether its provider has writes. */
+int hx_writes_negotiate(const struct hx_net *net, struct hx_rail *rail);
 int hx_writes_are_native(const struct hx_rail *rail); /* once it is open */
 /* Invite the peer to write this chunk to buffer. 0, or libfabric's error. */
 ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer);
@@ -195,15 +196,15 @@ void hx_control_message_send(struct hx_net *net, int peer, const struct hx_contr
 int hx_control_message_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message);
 int hx_control_message_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 
-/* liveness.c; hx_liveness_check: see ask in runtime/ports/transport.h */
-int hx_liveness_check(struct hx_net *net, int peer, const struct hx_control_message *message);
+/* dead_peer.c; hx_peer_check: see ask in runtime/ports/transport.h */
+int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message *message);
 /* A short message was lost because its peer was unreachable. The provider does not say which peer. code, why: the provider's
  * error. */
-void hx_liveness_note_loss(struct hx_net *net, int code, const char *why);
+void hx_loss_note(struct hx_net *net, int code, const char *why);
 /* Over TCP: does the peer still accept connections, although one has broken? Waits for up to a second. */
 int hx_edge_accepts(const struct hx_net *net, struct hx_edge *edge);
 void hx_edge_mark_gone(struct hx_net *net, struct hx_edge *edge);
-void hx_liveness_close(struct hx_net *net);
+void hx_late_peers_close(struct hx_net *net);
 
 /* proof.c */
 void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES]);

@@ -221,7 +221,7 @@ struct hx_edge {
     struct hx_path paths[]; /* the first one also carries credits and invitations */
 };
 
-/* A peer from which nothing arrives: liveness.c */
+/* A peer from which nothing arrives: dead_peer.c */
 struct hx_late_peer {
     struct hx_edge *edge; /* NULL: unused */
     uint64_t since, seen; /* ns: when this rank first and last checked this peer */
@@ -235,17 +235,11 @@ struct hx_late_peer {
 #define HX_PROOF_KEY_BYTES 16
 enum hx_proof_use { HX_PROOF_CONTROL, HX_PROOF_DATA, HX_PROOF_WRITE, HX_PROOFS };
 
-/* Which messages may use the caller's memory without a copy? The provider may be unable to cancel such a message. */
-enum hx_direct {
-    HX_DIRECT_ALWAYS,   /* all: a device finishes by itself what it has begun */
-    HX_DIRECT_IF_SPACE, /* long receives, and sends that the kernel takes at once: tcp_space.c */
-    HX_DIRECT_NEVER
-};
-
 enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: only the closing thread may use the domains */
 
 struct hx_net {
     struct fi_info *info; /* of the first rail: all rails have the same provider */
+    const struct hx_provider_traits *traits;
     int nrails, nrails_published; /* published: in the address that peers have */
     int rank, nranks, seat;
     hx_status_t broken;   /* why all messages fail; HX_SUCCESS: they do not */
@@ -254,7 +248,7 @@ struct hx_net {
     pthread_t closer;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
     unsigned match_bits; /* of a match id */
-    enum hx_direct direct;
+    enum hx_direct direct; /* of the traits, or NEVER: tcp_space.c */
     size_t chunk_bytes, inject_bytes, send_limit;
     size_t pieces_most; /* a chunk of more pieces uses a bounce buffer */
     void *sink;         /* takes the excess of a message that is longer than its receive: bounce.c. NULL: not needed */

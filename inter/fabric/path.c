@@ -47,7 +47,7 @@ static void connect_first(const struct hx_net *net, struct hx_edge *edge, const 
     struct hx_packet none = {.credit = {.sum = 0}};
     struct hx_ip own = hx_ip_of(info->src_addr, info->src_addrlen);
 
-    if (strcmp(info->fabric_attr->prov_name, "sockets") == 0 && own.length > 0 && ip_compare(own, ip_of_peer(peer)) == 0)
+    if (net->traits->connects_first && own.length > 0 && ip_compare(own, ip_of_peer(peer)) == 0)
         hx_control_inject(net, edge, path, HX_CONTROL_CREDIT, &none);
 }
 
@@ -103,7 +103,7 @@ static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_
         return hx_fail(HX_ERR_TRANSPORT, "fi_av_insert of libfabric provider %s on %s does not take the address of rank %d of the job: %s%s",
                        rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, edge->peer,
                        rc < 0 ? fi_strerror(-rc) : "it gives no reason",
-                       hx_provider_is_efa(rail->info) ? " (is the rank in another subnet or availability zone?)" : "");
+                       net->traits->stays_in_subnet ? " (is the rank in another subnet or availability zone?)" : "");
     connect_first(net, edge, path, to);
     return HX_SUCCESS;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What Hierax knows about each provider: variables that it needs before it starts, its kind, costs, and chunk size. */
+/* How providers differ: a table with a row for each (EFA, TCP, ...). Its columns are the fields of struct hx_provider_traits. */
 #include "inter/fabric/provider.h"
 #include "runtime/base/env.h"
 #include <dlfcn.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,60 +41,116 @@ static int wants_huge_pages(void)
     return hx_env_launcher("RDMAV_HUGEPAGES_SAFE") || (huge && strcmp(huge, "0") != 0);
 }
 
-/* User programs fork. libinfinipath may be loaded only now, with a plug-in, and must not install handlers. Short unexpected
- * messages must not stop their connection (libfabric 1.17 keeps 4). The receive buffers of sockets must hold several of TCP's
- * longest segments (path.c). */
+/* ---- the table. A field that a row leaves out is 0, as for most providers. */
+
+#define DEVICE_COST {.alpha_us = 18, .gb_s = 12.5, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3} /* EFA's first */
+#define TCP_COST {.alpha_us = 25, .gb_s = 2.5, .stream_gb_s = 1.5, .core_gb_s = 3, .message_us = 13} /* the kernel, 25 Gbit/s */
+
+static const struct hx_provider_traits providers[] = {
+    {
+        .names = {"efa"},
+        .cost = DEVICE_COST,
+        .reaches_link_rate = 1,
+        .chunk_bytes = 64 << 10, /* longer sends need a round trip */
+        .has_device_file = 1,
+        .has_device_codes = 1,
+        .numbers_messages = 1,
+        .stays_in_subnet = 1,
+        .writes = 1,
+        .lacks_wait_object = 1,
+        .variable = {"FI_EFA_FORK_SAFE", "1", wants_huge_pages}, /* user programs fork */
+    },
+    {
+        .names = {"net", "tcp"}, /* native TCP. It is called net in libfabric 1.17, and tcp later */
+        .cost = TCP_COST,
+        .chunk_bytes = 1 << 20,
+        .kernel_answers = 1,
+        .reports_excess_data = 1,
+        .direct = HX_DIRECT_IF_SPACE,
+        .breaks_on_excess = 1,
+        .faults_before = FI_VERSION(1, 20),
+        /* Short unexpected messages must not stop their connection. libfabric 1.17 keeps only 4. */
+        .variable = {.name = "FI_NET_MAX_SAVED", .value = "1024"},
+    },
+    {
+        .names = {"tcp;ofi_rxm"}, /* a layer above TCP */
+        .cost = TCP_COST,
+        .chunk_bytes = 64 << 10,
+        .kernel_answers = 1,
+        .direct = HX_DIRECT_NEVER,
+        .breaks_on_excess = 1,
+    },
+    {
+        .names = {"sockets"}, /* a layer above TCP, which libfabric no longer maintains */
+        .cost = TCP_COST,
+        .chunk_bytes = 64 << 10,
+        .kernel_answers = 1,
+        .direct = HX_DIRECT_NEVER,
+        .breaks_on_excess = 1,
+        .connects_first = 1,
+        /* A receive buffer must hold several of TCP's longest segments: path.c. The kernel's rmem_max limits it. */
+        .variable = {.name = "FI_SOCKETS_MAX_BUF_SZ", .value = "4194304"},
+    },
+    {
+        .names = {"verbs*"}, /* InfiniBand, RoCE */
+        .cost = DEVICE_COST,
+        .reaches_link_rate = 1,
+        .chunk_bytes = 64 << 10,
+        .has_device_file = 1,
+    },
+    {
+        .names = {"*tcp*", "*sockets*"}, /* other layers above TCP: only their costs are known */
+        .cost = TCP_COST,
+        .chunk_bytes = 64 << 10,
+    },
+    {
+        .names = {"*"}, /* cxi, psm3, and all others */
+        .cost = DEVICE_COST,
+        .reaches_link_rate = 1,
+        .chunk_bytes = 64 << 10,
+    },
+};
+#define PROVIDERS (sizeof(providers) / sizeof(*providers))
+
+static int is_named(const struct hx_provider_traits *row, const char *provider)
+{
+    return fnmatch(row->names[0], provider, 0) == 0 || (row->names[1] && fnmatch(row->names[1], provider, 0) == 0);
+}
+
+const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info)
+{
+    const struct hx_provider_traits *row = providers;
+
+    while (row < providers + PROVIDERS - 1 && !is_named(row, info->fabric_attr->prov_name))
+        row++;
+    return row;
+}
+
+int hx_provider_has_faults(const struct hx_provider_traits *traits)
+{
+    return FI_VERSION_LT(fi_version(), traits->faults_before);
+}
+
+/* libfabric may load libinfinipath only now, with a plug-in. Then libinfinipath must not install its handlers. */
 void hx_libfabric_prepare(void)
 {
     hx_signals_restore();
-    if (!wants_huge_pages())
-        setenv("FI_EFA_FORK_SAFE", "1", 0);
     setenv("IPATH_NO_BACKTRACE", "1", 0);
-    setenv("FI_NET_MAX_SAVED", "1024", 0);
-    setenv("FI_SOCKETS_MAX_BUF_SZ", "4194304", 0); /* at most the kernel's rmem_max */
-}
-
-int hx_provider_is_tcp(const struct fi_info *info)
-{
-    const char *name = info->fabric_attr->prov_name;
-
-    return hx_provider_is_native_tcp(info) || strcmp(name, "tcp;ofi_rxm") == 0 || strcmp(name, "sockets") == 0;
-}
-
-int hx_provider_is_native_tcp(const struct fi_info *info)
-{
-    return strcmp(info->fabric_attr->prov_name, "net") == 0 || strcmp(info->fabric_attr->prov_name, "tcp") == 0;
-}
-
-int hx_provider_is_old_tcp(const struct fi_info *info)
-{
-    return hx_provider_is_native_tcp(info) && FI_VERSION_LT(fi_version(), FI_VERSION(1, 20));
-}
-
-int hx_provider_is_efa(const struct fi_info *info)
-{
-    return strcmp(info->fabric_attr->prov_name, "efa") == 0;
+    for (size_t i = 0; i < PROVIDERS; i++) {
+        const struct hx_provider_variable *variable = &providers[i].variable;
+        if (variable->name && !(variable->is_harmful && variable->is_harmful()))
+            setenv(variable->name, variable->value, 0);
+    }
 }
 
 void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out)
 {
-    const char *provider = info->fabric_attr->prov_name;
-    const double gb_s = link_bits > 0 ? link_bits / 8e9 : 12.5; /* EFA's first */
+    const struct hx_provider_traits *traits = hx_provider_traits(info);
+    const double link_gb_s = traits->reaches_link_rate && link_bits > 0 ? link_bits / 8e9 : traits->cost.gb_s;
 
-    /* a kernel's TCP, 25 Gbit/s */
-    if (hx_provider_is_native_tcp(info) || strstr(provider, "tcp") || strstr(provider, "sockets"))
-        *out = (struct hx_net_profile){.alpha_us = 25, .gb_s = 2.5 * links, .stream_gb_s = 1.5, .core_gb_s = 3, .message_us = 13};
-    else
-        *out = (struct hx_net_profile){
-            .alpha_us = 18, .gb_s = gb_s * links, .stream_gb_s = gb_s * rails, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3};
-    out->provider = provider;
-}
-
-size_t hx_profile_chunk_bytes(const struct fi_info *info)
-{
-    size_t bytes = 64 << 10; /* efa: sends above need a round trip */
-
-    if (hx_provider_is_native_tcp(info))
-        bytes = 1 << 20;
-    return bytes < info->ep_attr->max_msg_size ? bytes : info->ep_attr->max_msg_size;
+    *out = traits->cost;
+    out->provider = info->fabric_attr->prov_name;
+    out->gb_s = link_gb_s * links;
+    if (traits->reaches_link_rate)
+        out->stream_gb_s = link_gb_s * rails;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The choice of a libfabric provider and of its interfaces, and what Hierax knows about each provider. An offer is one interface of
- * one provider, as fi_getinfo lists it. */
+/* How libfabric's providers differ (struct hx_provider_traits), and the choice of a provider and of its interfaces. An offer is one
+ * interface of one provider, as fi_getinfo lists it. */
 #pragma once
 
 #include "runtime/ports/transport.h"
@@ -21,15 +21,58 @@ struct hx_fabric_test {
 };
 extern struct hx_fabric_test hx_fabric_test;
 
+/* Which messages may use the caller's memory without a copy? The provider may be unable to cancel such a message. */
+enum hx_direct {
+    HX_DIRECT_ALWAYS,   /* all: a device finishes by itself what it has begun */
+    HX_DIRECT_IF_SPACE, /* long receives, and sends that the kernel takes at once: tcp_space.c */
+    HX_DIRECT_NEVER
+};
+
+struct hx_provider_variable { /* an environment variable of libfabric. hx_libfabric_prepare sets it if the user has not */
+    const char *name, *value; /* name NULL: none */
+    int (*is_harmful)(void);  /* must the variable stay unset for this process? NULL: no */
+};
+
+/* How a provider differs from others: provider.c has a row for each. Other files read a field; they do not compare names. A field's
+ * comment ends with the file that reads it. What libfabric itself reports is no field: fi_info says whether memory needs
+ * registration, how many pieces a message may have, and how long it may be. negotiate.c has the order of preference. */
+struct hx_provider_traits {
+    const char *names[2]; /* patterns of fnmatch(3). The first row with a pattern that fits is the provider's row */
+
+    /* ---- costs */
+    struct hx_net_profile cost; /* Costs of messages over one interface: a device takes less CPU time than the kernel's TCP. */
+    int reaches_link_rate;      /* One rank can use the full rate of its interfaces. A known rate replaces that of cost. */
+    size_t chunk_bytes;         /* The best length of a chunk: longer sends cost more, or gain nothing. endpoint.c */
+
+    /* ---- signs of life */
+    int kernel_answers;  /* The kernel refuses connections to a peer that has died. A probe over TCP finds that. dead_peer.c */
+    int has_device_file; /* Queues live while any process has the device file open. A forked child closes it. sockets.c */
+
+    /* ---- errors */
+    int has_device_codes;    /* The device's codes say what happened to the peer, instead of errno values. completion_error.c */
+    int numbers_messages;    /* After a lost message the peer receives no later ones: the endpoint closes. completion_error.c */
+    int reports_excess_data; /* The error of a message that is too long has its completion data, its proof. completion_error.c */
+    int stays_in_subnet;     /* A peer in another subnet may be out of reach. So an error asks about the subnet. path.c */
+
+    /* ---- messages */
+    int writes;            /* Long messages use remote writes with data, if the device does them by itself. write.c */
+    enum hx_direct direct; /* A device finishes what it has begun. TCP may not, so more messages are copied. tcp_space.c */
+    int breaks_on_excess;  /* A message longer than its receive breaks the connection. Each receive ends with a sink. bounce.c */
+    int connects_first;    /* Sends over an accepted connection may wait for ever. So each rank opens one of its own. path.c */
+
+    /* ---- waiting */
+    int lacks_wait_object;  /* No descriptor of its queue ever becomes quiet. So a rank polls, and does not sleep. rail.c */
+    uint32_t faults_before; /* Before this version of libfabric, an unexpected message stops its connection (unexpected.c), and the
+                             * queue's descriptor stays readable (rail.c). 0: no version has these faults. */
+    struct hx_provider_variable variable; /* What libfabric must know before it starts, for all providers. provider.c */
+};
+
 /* provider.c */
 /* Remove libinfinipath's signal handlers. This is a constructor; another call does no harm. */
 void hx_signals_restore(void);
 void hx_libfabric_prepare(void); /* set libfabric's own variables, before its first use */
-int hx_provider_is_native_tcp(const struct fi_info *info);
-int hx_provider_is_old_tcp(const struct fi_info *info); /* native tcp before libfabric 1.20: unexpected.c, rail.c */
-int hx_provider_is_tcp(const struct fi_info *info);     /* native, or with a layer above */
-int hx_provider_is_efa(const struct fi_info *info);
-size_t hx_profile_chunk_bytes(const struct fi_info *info); /* best chunk size */
+const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info);
+int hx_provider_has_faults(const struct hx_provider_traits *traits); /* does this libfabric have those of faults_before? */
 /* links: interfaces of a node; rails: interfaces of one rank; link_bits: rate of each, 0: unknown */
 void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out);
 

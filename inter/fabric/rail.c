@@ -55,9 +55,9 @@ static int sockets_fd(struct hx_rail *rail)
  * a rank that sleeps on it spins. */
 static enum fi_wait_obj wait_object(const struct hx_net *net)
 {
-    if (hx_provider_is_efa(net->info))
+    if (net->traits->lacks_wait_object)
         return FI_WAIT_NONE;
-    return hx_provider_is_old_tcp(net->info) ? FI_WAIT_POLLFD : FI_WAIT_FD;
+    return hx_provider_has_faults(net->traits) ? FI_WAIT_POLLFD : FI_WAIT_FD;
 }
 
 static int queue_open(const struct hx_net *net, struct hx_rail *rail)

@@ -20,7 +20,7 @@
  *   a child made by vfork, until it executes a program;
  *   a child that executes a program: its copy of a connection over which no message has passed. There the peer still learns of the
  *   death, because the listener is gone.
- * If the rank shares its node, the other ranks of the node report its death anyway: liveness.c.
+ * If the rank shares its node, the other ranks of the node report its death anyway: runtime/engine/liveness.c.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -93,8 +93,7 @@ static int is_device(const void *ctx, int fd)
 
 static int uses_devices(const struct hx_net *net)
 {
-    return hx_provider_is_efa(net->info) || strncmp(net->info->fabric_attr->prov_name, "verbs", 5) == 0 ||
-           hx_fabric_test.device != 0;
+    return net->traits->has_device_file || hx_fabric_test.device != 0;
 }
 
 void hx_sockets_guard(struct hx_net *net)

@@ -60,8 +60,9 @@ static int kernel_takes_all(void)
  * once. */
 void hx_tcp_space_prepare(struct hx_net *net)
 {
-    if (hx_provider_is_tcp(net->info))
-        net->direct = hx_provider_is_native_tcp(net->info) && kernel_takes_all() ? HX_DIRECT_IF_SPACE : HX_DIRECT_NEVER;
+    net->direct = net->traits->direct;
+    if (net->direct == HX_DIRECT_IF_SPACE && !kernel_takes_all())
+        net->direct = HX_DIRECT_NEVER;
 }
 
 /* ---- finding sockets */
@@ -74,7 +75,7 @@ static int is_late(const struct hx_net *net, int fd)
     return 0;
 }
 
-/* ctx: where the net's address stands. Adds all connected sockets of the process but those of liveness.c. */
+/* ctx: where the net's address stands. Adds all connected sockets of the process but those of dead_peer.c. */
 static int socket_add(const void *ctx, int fd)
 {
     struct hx_net *net = *(struct hx_net *const *)ctx;

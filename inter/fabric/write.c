@@ -27,11 +27,11 @@ struct hx_invite {
 
 /* ---- does the device write? */
 
-int hx_writes_negotiate(struct hx_rail *rail)
+int hx_writes_negotiate(const struct hx_net *net, struct hx_rail *rail)
 {
     struct fi_info *hints, *list, *found = NULL;
 
-    if (!hx_provider_is_efa(rail->info) && hx_fabric_test.write_bytes == 0)
+    if (!net->traits->writes && hx_fabric_test.write_bytes == 0)
         return 0;
     hints = fi_dupinfo(rail->info);
     if (!hints)

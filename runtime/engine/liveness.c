@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ranks have died: see liveness.h.
+ * Which ranks of this node have died: see liveness.h. For ranks of other nodes: inter/fabric/dead_peer.c.
  *
  * Each rank holds a record lock (fcntl, F_SETLK) on one byte of the segment's file. A rank that waits asks the kernel whether the lock is
  * still held (F_GETLK). The kernel releases a process's record locks when the process ends, however it ends. Record locks need only the

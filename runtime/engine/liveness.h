@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ranks have died. If a process of this node ends without leaving the job in order, a rank that waits long or calls hx_test finds
- * that within tenths of a second. The death of a rank on another node is found when messages to it fail, or when it is asked (transport.h,
- * ask). A rank that finds a death tells its node through the segment. Every call of a communicator with the dead rank then fails; calls of
- * other communicators go on. Other nodes learn of a death as of every failure: see failure.h.
+ * Which ranks of this node have died; inter/fabric/dead_peer.c finds dead ranks of other nodes. If a process of this node ends
+ * without leaving the job in order, a rank that waits long or calls hx_test finds that within tenths of a second. The death of a
+ * rank on another node is found when messages to it fail, or when it is asked (transport.h, ask). A rank that finds a death tells
+ * its node through the segment. Every call of a communicator with the dead rank then fails; calls of other communicators go on.
+ * Other nodes learn of a death as of every failure: see failure.h.
  */
 #pragma once
 

@@ -23,19 +23,19 @@ plant "$here/comms" "$top_srcdir/inter/fabric/message.c" && HX_TIMEOUT=20 draw |
 
 caught "no pending queue" message.c '/^void hx_message_post/,/^}/s/queue_push(queue, op);/;/' 'HX_ERR_TIMEOUT'
 caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX_ERR_TIMEOUT'
-caught "second try before the queue is read" chunk.c '/hx_path_refuse(path, /d' 'efa contract: again'
-caught "no descriptor when sending" chunk.c \
+caught "second try before the queue is read" chunk_post.c '/hx_path_refuse(path, /d' 'efa contract: again'
+caught "no descriptor when sending" chunk_post.c \
     '/fi_tsend/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
-caught "no descriptor when receiving" chunk.c \
+caught "no descriptor when receiving" chunk_post.c \
     '/fi_trecv/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
-caught "no sequence number in the tag" chunk.c \
+caught "no sequence number in the tag" chunk_post.c \
     's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' "$mixed"
-caught "buffer overwritten while it is sent" chunk.c \
+caught "buffer overwritten while it is sent" chunk_post.c \
     's/hx_path_posted(path, bytes, chunk);/& __builtin_memset(pieces.at[0].iov_base, 0, bytes);/' 'element|differ'
 EFA_NICS=2 caught "ends that take turns of their own" message.c \
     's/hx_chunk_path(edge, op, op->posted_bytes)/\&edge->paths[(net->rank + op->posted_bytes \/ op->chunk_bytes) % edge->npaths]/' 'HX_ERR_TIMEOUT'
-EFA_WORST=reorder caught "receives from anybody" chunk.c '/fi_trecv(/s/message.addr/FI_ADDR_UNSPEC/' "$mixed"
-caught "no limit of sends" chunk.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
+EFA_WORST=reorder caught "receives from anybody" chunk_post.c '/fi_trecv(/s/message.addr/FI_ADDR_UNSPEC/' "$mixed"
+caught "no limit of sends" chunk_post.c 's/path->rail->sends_in_flight >= net->send_limit/0/' 'efa contract: credits'
 caught "injects of any length" endpoint.c \
     's/smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT)/HX_INJECT_LIMIT/' 'efa contract: inject'
 HX_RDMA=0 caught "completion queue too short" rail.c 's/net->send_limit + HX_RECV_LIMIT/8/' 'efa contract: overrun'

@@ -50,8 +50,8 @@ END
 from='if ((rc = chunk_post_send(net, chunk, &pieces)) != 0) {'
 to='void *desc = NULL, *user = naive(net, op, bytes, \&desc); rc = user ? fi_tsenddata(path->rail->ep, user, bytes, desc, '
 to=$to'data_of(net, op, op->posted_bytes), path->addr, chunk->tag, \&chunk->context) : chunk_post_send(net, chunk, \&pieces); if (rc != 0) {'
-change chunk.c '/^\/\* ---- making and posting/r '"$tmp/naive"'
-s/'"$from/$to/" && grep -q '= naive(' "$tmp/chunk.c" && plant "$remap" "$tmp/chunk.c" 2>"$tmp/err" ||
+change chunk_post.c '/^\/\* ---- making and posting/r '"$tmp/naive"'
+s/'"$from/$to/" && grep -q '= naive(' "$tmp/chunk_post.c" && plant "$remap" "$tmp/chunk_post.c" 2>"$tmp/err" ||
     { fail "no cache planted: $(cat "$tmp/err")"; finish; }
 caught "a naive registration cache"
 change provider.c '/FI_EFA_FORK_SAFE/d' && plant "$remap" "$tmp/provider.c" 2>"$tmp/err" ||

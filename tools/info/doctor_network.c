@@ -90,7 +90,7 @@ static int is_usable_verbs_device(void)
 static void offer_look(const struct fi_info *info, const char *state, void *arg)
 {
     (void)state;
-    *(int *)arg |= hx_provider_is_efa(info);
+    *(int *)arg |= strcmp(info->fabric_attr->prov_name, "efa") == 0;
 }
 
 /* There are devices, and something else is used. */
@@ -173,7 +173,7 @@ void doctor_provider(struct doctor_exam *exam)
         doctor_find(exam, known->grade, known->remedy, "%s on %s%s", provider, interface, known->quirk);
         exam->is_tcp = known->is_tcp || strstr(provider, "tcp");
         exam->pins |= known->pins;
-        if (exam->efa_devices && !hx_provider_is_efa(info))
+        if (exam->efa_devices && strcmp(provider, "efa") != 0)
             efa_unused(exam);
         if (!strcmp(interface, "lo"))
             doctor_find(exam, DOCTOR_WARN, "ip link", "%s finds no interface but loopback: no other host can be reached", provider);

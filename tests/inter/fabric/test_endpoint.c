@@ -828,7 +828,7 @@ static void test_one_dies(void **state)
 
     (void)state;
     if (strcmp(providers[0], "efa") != 0)
-        skip(); /* over TCP inter/fabric/liveness.c finds out */
+        skip(); /* over TCP inter/fabric/dead_peer.c finds out */
     setenv("EFA_WORST", worst ? "repeat,reorder" : "", 1); /* with others a send may complete, or not begin */
     int failed = job_run(providers[0], 0, 0, 3, case_one_dies);
     if (worst)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Liveness: a late peer, from which nothing arrives, may be dead. With most providers a receive from a dead process never ends.
+ * Dead peers: a late peer, from which nothing arrives, may be dead. With most providers a receive from a dead process never ends.
  * Over TCP (libfabric 1.17) a send never ends either. So after a second of waiting
  *
  *   over a device   this rank asks the peer by control messages, in growing intervals. If the peer is gone, the send fails.
@@ -11,8 +11,8 @@
  *
  * An open connection does not prove that the peer lives: a child of the peer may hold the listener (sockets.c prevents this as far
  * as it can). A missing answer does not prove its death: a peer that computes does not answer. The other ranks of the peer's node
- * know whether it lives, so this rank asks them too (runtime/engine/stall.c). One death is found only at HX_TIMEOUT: that of a rank
- * which is alone on its node and has left a child, made by a raw clone, that holds its listener.
+ * know whether it lives (runtime/engine/liveness.c), so this rank asks them too (runtime/engine/stall.c). One death is found only at
+ * HX_TIMEOUT: that of a rank which is alone on its node and has left a child, made by a raw clone, that holds its listener.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -112,7 +112,7 @@ int hx_edge_accepts(const struct hx_net *net, struct hx_edge *edge)
     const uint64_t begun = now_ns();
     int error = EINPROGRESS, stood = 0;
 
-    if (!hx_provider_is_tcp(net->info) || edge->gone)
+    if (!net->traits->kernel_answers || edge->gone)
         return 0;
     if (edge->accepted_at != 0 && begun - edge->accepted_at < CERTAIN_NS)
         return 1;
@@ -166,7 +166,7 @@ void hx_edge_mark_gone(struct hx_net *net, struct hx_edge *edge)
     net->lost_ns = 0;
 }
 
-void hx_liveness_note_loss(struct hx_net *net, int code, const char *why)
+void hx_loss_note(struct hx_net *net, int code, const char *why)
 {
     if (net->lost_ns != 0 || hx_any_edge_is_gone(net)) /* if a peer is known to be gone, the message was to that peer */
         return;
@@ -187,7 +187,7 @@ static void lost_end(struct hx_net *net, uint64_t now)
     hx_net_break_soon(net, HX_ERR_TRANSPORT);
 }
 
-int hx_liveness_check(struct hx_net *net, int peer, const struct hx_control_message *message)
+int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message *message)
 {
     struct hx_edge *edge = net->edges[peer];
     uint64_t now = now_ns();
@@ -211,17 +211,17 @@ int hx_liveness_check(struct hx_net *net, int peer, const struct hx_control_mess
         late->ask_at = late->ask_at < now + PATIENCE_NS ? late->ask_at : now + PATIENCE_NS;
     }
     edge->has_arrivals = 0;
-    if (hx_provider_is_tcp(net->info) && tcp_is_gone(net, late, now)) {
+    if (net->traits->kernel_answers && tcp_is_gone(net, late, now)) {
         hx_edge_mark_gone(net, edge);
         late_end(late);
-    } else if (now >= late->ask_at && (late->connected || !hx_provider_is_tcp(net->info)) && hx_control_message_ask(net, edge, message) == 0) {
+    } else if (now >= late->ask_at && (late->connected || !net->traits->kernel_answers) && hx_control_message_ask(net, edge, message) == 0) {
         late->ask_at = now + late->interval;
         late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
     }
     return edge->gone;
 }
 
-void hx_liveness_close(struct hx_net *net)
+void hx_late_peers_close(struct hx_net *net)
 {
     for (struct hx_late_peer *late = net->late_peers; late < net->late_peers + HX_LATE_PEERS_MAX; late++)
         if (late->edge)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Chunks: the requests that libfabric works on. This file allocates them, finds the memory of a chunk within its message, and posts
- * it. They come from blocks that are kept until the endpoints close, so a steady state allocates nothing.
+ * Chunks: the requests that libfabric works on. message.c cuts messages into chunks. This file allocates a chunk, finds its memory
+ * within the message, and posts it. Chunks come from blocks that are kept until the endpoints close, so a steady state allocates
+ * nothing.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
