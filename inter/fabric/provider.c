@@ -47,68 +47,22 @@ static int wants_huge_pages(void)
 #define TCP_COST {.alpha_us = 25, .gb_s = 2.5, .stream_gb_s = 1.5, .core_gb_s = 3, .message_us = 13} /* the kernel, 25 Gbit/s */
 
 static const struct hx_provider_traits providers[] = {
-    {
-        .names = {"efa"},
-        .cost = DEVICE_COST,
-        .reaches_link_rate = 1,
-        .chunk_bytes = 64 << 10, /* longer sends need a round trip */
-        .has_device_file = 1,
-        .has_device_codes = 1,
-        .numbers_messages = 1,
-        .stays_in_subnet = 1,
-        .writes = 1,
-        .lacks_wait_object = 1,
-        .variable = {"FI_EFA_FORK_SAFE", "1", wants_huge_pages}, /* user programs fork */
+    {.names = {"efa"}, .cost = DEVICE_COST, .reaches_link_rate = 1, .chunk_bytes = 64 << 10, /* longer sends need a round trip */
+     .has_device_file = 1, .has_device_codes = 1, .numbers_messages = 1, .stays_in_subnet = 1, .writes = 1, .lacks_wait_object = 1,
+     .variable = {"FI_EFA_FORK_SAFE", "1", wants_huge_pages}, /* user programs fork */
     },
-    {
-        .names = {"net", "tcp"}, /* native TCP. It is called net in libfabric 1.17, and tcp later */
-        .cost = TCP_COST,
-        .chunk_bytes = 1 << 20,
-        .kernel_answers = 1,
-        .reports_excess_data = 1,
-        .direct = HX_DIRECT_IF_SPACE,
-        .breaks_on_excess = 1,
-        .faults_before = FI_VERSION(1, 20),
-        /* Short unexpected messages must not stop their connection. libfabric 1.17 keeps only 4. */
-        .variable = {.name = "FI_NET_MAX_SAVED", .value = "1024"},
-    },
-    {
-        .names = {"tcp;ofi_rxm"}, /* a layer above TCP */
-        .cost = TCP_COST,
-        .chunk_bytes = 64 << 10,
-        .kernel_answers = 1,
-        .direct = HX_DIRECT_NEVER,
-        .breaks_on_excess = 1,
-    },
-    {
-        .names = {"sockets"}, /* a layer above TCP, which libfabric no longer maintains */
-        .cost = TCP_COST,
-        .chunk_bytes = 64 << 10,
-        .kernel_answers = 1,
-        .direct = HX_DIRECT_NEVER,
-        .breaks_on_excess = 1,
-        .connects_first = 1,
-        /* A receive buffer must hold several of TCP's longest segments: path.c. The kernel's rmem_max limits it. */
-        .variable = {.name = "FI_SOCKETS_MAX_BUF_SZ", .value = "4194304"},
-    },
-    {
-        .names = {"verbs*"}, /* InfiniBand, RoCE */
-        .cost = DEVICE_COST,
-        .reaches_link_rate = 1,
-        .chunk_bytes = 64 << 10,
-        .has_device_file = 1,
-    },
-    {
-        .names = {"*tcp*", "*sockets*"}, /* other layers above TCP: only their costs are known */
-        .cost = TCP_COST,
-        .chunk_bytes = 64 << 10,
-    },
-    {
-        .names = {"*"}, /* cxi, psm3, and all others */
-        .cost = DEVICE_COST,
-        .reaches_link_rate = 1,
-        .chunk_bytes = 64 << 10,
-    },
+    /* Native TCP: net in libfabric 1.17, tcp later. Short unexpected messages must not stop their connection; 1.17 keeps only 4. */
+    {.names = {"net", "tcp"}, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
+     .direct = HX_DIRECT_IF_SPACE, .breaks_on_excess = 1, .faults_before = FI_VERSION(1, 20),
+     .variable = {.name = "FI_NET_MAX_SAVED", .value = "1024"}},
+    /* Layers above TCP. A receive buffer of sockets must hold several of TCP's longest segments: path.c. rmem_max limits it. */
+    {.names = {"tcp;ofi_rxm"}, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
+     .breaks_on_excess = 1},
+    {.names = {"sockets"}, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
+     .breaks_on_excess = 1, .connects_first = 1, .variable = {.name = "FI_SOCKETS_MAX_BUF_SZ", .value = "4194304"}},
+    {.names = {"verbs*"}, .cost = DEVICE_COST, .reaches_link_rate = 1, .chunk_bytes = 64 << 10, .has_device_file = 1},
+    {.names = {"*tcp*", "*sockets*"}, .cost = TCP_COST, .chunk_bytes = 64 << 10}, /* other layers above TCP */
+    {.names = {"*"}, .cost = DEVICE_COST, .reaches_link_rate = 1, .chunk_bytes = 64 << 10}, /* all others: cxi, psm3 */
 };
 #define PROVIDERS (sizeof(providers) / sizeof(*providers))
 

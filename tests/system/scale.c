@@ -8,6 +8,7 @@
  *                       and bytes that a leader fetches, microseconds of hx_init_with but for the bootstrap
  *   scale RANKS plans   a line for each collective and size: elements, the plan's steps and bytes, its name, or why there is none
  */
+#include "inter/fabric/fabric.h"
 #include "runtime/api/comm.h"
 #include "runtime/start/startup.h"
 #include "runtime/base/clock.h"
@@ -89,15 +90,6 @@ static struct hx_boot *boot_of(const struct job *job, int rank, int fences)
     return boot;
 }
 
-static uint32_t checksum(const unsigned char *data, size_t bytes) /* as in inter/fabric/address.c */
-{
-    uint32_t hash = 2166136261u;
-
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ data[i]) * 16777619u;
-    return hash;
-}
-
 /* Rank 0's address as that of another: 10.x.y.z, a node each. */
 static void address_change(unsigned char *blob, size_t bytes, int node, int local)
 {
@@ -109,7 +101,7 @@ static void address_change(unsigned char *blob, size_t bytes, int node, int loca
     name.sin_addr.s_addr = htonl(0x0a000000u + (uint32_t)node);
     name.sin_port = htons((uint16_t)(10000 + local));
     memcpy(blob + bytes - sizeof(name), &name, sizeof(name));
-    sum = checksum(blob + 8, bytes - 8);
+    sum = (uint32_t)hx_fnv(HX_FNV_START, blob + 8, bytes - 8); /* as in inter/fabric/address.c */
     memcpy(blob + 4, &sum, sizeof(sum));
 }
 

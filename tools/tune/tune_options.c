@@ -131,7 +131,7 @@ static const char doc[] =
     "by more than --gain. The fastest candidate left must win again in new rounds, alone against the default. In these "
     "rounds each plan uses the other plan's part of the shared memory and different buffers, so the place in memory does not "
     "decide. If the candidate does not win, coll_tune keeps the default. From 256 KiB on, coll_tune also tries slices of half "
-    "and double the length. If the winner of the size before is within 3 % of this winner, coll_tune keeps the former plan.\n\n"
+    "and double the length. If the winner of the size before is within 3 % of this winner, coll_tune keeps that winner.\n\n"
     "An entry holds from half-way to the size below to half-way to the size above, on a logarithmic scale. Without --factor, "
     "and while time is left, coll_tune then adds sizes between two neighbours that have different plans or slices. It "
     "does so if the larger size is more than twice the smaller one. Last, it repeats races of candidates that looked faster, "
