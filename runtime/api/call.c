@@ -17,7 +17,7 @@ static hx_status_t call_run(struct hx_call *call, struct hx_bound *bound)
 {
     struct hx_comm *comm = call->comm;
     struct hx_prepared next = {.bound = bound};
-    hx_status_t status = hx_root_counts_open(call);
+    hx_status_t status = call->root_knows ? hx_root_counts_open(call) : HX_SUCCESS;
 
     if (status == HX_SUCCESS && comm->members.size == 1) {
         status = hx_call_alone(call);
@@ -28,7 +28,8 @@ static hx_status_t call_run(struct hx_call *call, struct hx_bound *bound)
                !hx_call_has_ended(&comm->engine, call, &status))
             next.bound = NULL;
     }
-    hx_root_counts_close(call);
+    if (call->root_knows)
+        hx_root_counts_close(call);
     return status;
 }
 

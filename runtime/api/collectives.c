@@ -87,7 +87,7 @@ INLINED struct buffers buffers_of(const struct arguments *a)
     return b;
 }
 
-static struct hx_call call_of(const struct arguments *a, uint64_t count)
+INLINED struct hx_call call_of(const struct arguments *a, uint64_t count)
 {
     return (struct hx_call){.name = a->name, .comm = a->comm, .in = a->in, .out = a->out, .said_count = a->count,
                             .key = hx_call_key_of(a->coll, a->dtype, a->op, a->root, count)};
@@ -103,7 +103,7 @@ static void copy_set(struct hx_call *call, enum hx_inplace_copy copy, size_t ele
 
 /* In place, a result that is only this rank's block of the vector, or blocks that arrive, would overwrite input that is still to be
  * read. */
-static struct hx_call plain_call(const struct arguments *a)
+INLINED struct hx_call plain_call(const struct arguments *a)
 {
     struct buffers b = buffers_of(a);
     struct hx_call call = call_of(a, a->count);
