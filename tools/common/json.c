@@ -156,19 +156,27 @@ void json_add_real(struct json_object *object, const char *key, const char *form
     json_object_object_add(object, key, json_real_new(format, value));
 }
 
-void json_print(FILE *out, struct json_object *document)
+static const char *text_of(struct json_object *document)
 {
-    const int flags = JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE;
+    return json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE);
+}
 
-    fprintf(out, "%s\n", json_object_to_json_string_ext(document, flags));
+void json_print(struct json_object *document)
+{
+    const char *text = text_of(document);
+
+    standard_output_write(text, strlen(text));
+    standard_output_write("\n", 1);
 }
 
 int json_file_write(const char *option, const char *path, struct json_object *document, char error[OPTION_TEXT_BYTES])
 {
+    const char *text = text_of(document);
     struct whole_file file;
-    FILE *out = whole_file_open(&file, path);
 
-    if (out)
-        json_print(out, document);
+    if (whole_file_open(&file, path)) {
+        whole_file_write(&file, text, strlen(text));
+        whole_file_write(&file, "\n", 1);
+    }
     return whole_file_end(&file, option, path, error);
 }

@@ -29,7 +29,7 @@ void json_add_real(struct json_object *object, const char *key, const char *form
 struct json_object *json_append_object(struct json_object *array);
 
 /* For people: indented. */
-void json_print(FILE *out, struct json_object *document);
+void json_print(struct json_object *document);
 
 /* As a whole: see whole_file.h. 0, or -1 with "--option=path: reason" in error, unless something is there already. */
 int json_file_write(const char *option, const char *path, struct json_object *document, char error[OPTION_TEXT_BYTES]);

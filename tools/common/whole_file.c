@@ -111,6 +111,12 @@ int whole_file_end(struct whole_file *file, const char *option, const char *path
 
 static int output_error;
 
+void standard_output_write(const char *text, size_t bytes)
+{
+    if (fwrite(text, 1, bytes, stdout) != bytes && !output_error)
+        output_error = errno;
+}
+
 void standard_output_flush(void)
 {
     stream_flush(stdout, &output_error);

@@ -37,6 +37,7 @@ void whole_file_flush(struct whole_file *file);
 int whole_file_end(struct whole_file *file, const char *option, const char *path, char error[OPTION_TEXT_BYTES]);
 
 /* The same of standard output, for: */
+void standard_output_write(const char *text, size_t bytes);
 void standard_output_flush(void);
 
 /* Has all gone out that was printed? 0, or -1 after "tool: standard output: reason" on standard error; where only

@@ -9,7 +9,7 @@
 static int document_tell(const struct info_options *o, struct json_object *document, int rank)
 {
     if (document && rank == 0 && o->json)
-        json_print(stdout, document);
+        json_print(document);
     else if (document && rank == 0)
         info_print(document, 0, stdout);
     json_object_put(document);

@@ -304,7 +304,7 @@ static int report_print(const struct doctor_job *job, int json)
     } else {
         struct json_object *all = info_new("ranks=%d hosts=%d ok=%d warn=%d fail=%d checks=%p", job->size, job->hosts, count[0],
                                            count[1], count[2], json_object_get(job->report));
-        json_print(stdout, all);
+        json_print(all);
         json_object_put(all);
     }
     return count[DOCTOR_FAIL];

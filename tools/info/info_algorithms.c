@@ -168,7 +168,7 @@ int info_algorithms(const struct info_options *options)
         json_object_put(part);
     }
     if (options->json && !status)
-        json_print(stdout, all);
+        json_print(all);
     json_object_put(all);
     return status;
 }

@@ -255,10 +255,10 @@ int plan_document_write(struct json_object *document, const struct report_files 
     struct report report;
     int failed = 0;
 
-    fflush(stdout);
     if (!files) {
-        json_print(stdout, document);
+        json_print(document);
     } else {
+        fflush(stdout); /* before coll_report writes there */
         if (report_open(&report, files, "coll_plan", error))
             plan_refuse("%s", error);
         report_update(&report, document);
