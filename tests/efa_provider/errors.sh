@@ -75,7 +75,7 @@ has "$tmp/out" "rank 0 status $dead at " "once13@300"
 EFA_WORST=linger HX_LOG=warn HX_TIMEOUT=5 timeout 40 "$run" -n 2 --nodes 2 -- "$here/actor" gives_up >"$tmp/out" 2>"$tmp/err"
 ended=$(sed -n "s/^rank 0 status $(status TIMEOUT), finalized after \([0-9]*\) ms/\1/p" "$tmp/out")
 [ "${ended:-99999}" -lt 10000 ] || fail "an end with messages under way took ${ended:-?} ms: $(grep -v 'libfabric:' "$tmp/err" | head -n 3)"
-has "$tmp/err" "does not close, since a peer does not take" linger
+has "$tmp/err" "does not close, because a peer does not receive" linger
 
 # who gives a call up has sends under way to those who are late: they end by themselves, and other communicators go on
 HX_TIMEOUT=2 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" apart 3 >"$tmp/out" 2>"$tmp/err" ||

@@ -262,7 +262,7 @@ static void limit(void)
     start();
     while (n < 1 << 14 && hx_comm_dup(world, &comms[n]) == HX_SUCCESS)
         n++;
-    if (n != 8190 || !strstr(hx_error_detail(world), "communicators open already"))
+    if (n != 8190 || !strstr(hx_error_detail(world), "open communicators; free some"))
         fail(world, "the limit of communicators");
     while (n-- > 0)
         check(hx_comm_free(comms[n]), comms[n]);

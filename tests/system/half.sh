@@ -12,7 +12,7 @@ bound() {
     case $n:$nodes in *:1) shape=$n ;; 4:2) shape=2,2 ;; 5:2) shape=3,2 ;; 8:4) shape=4x2 ;; *) shape=${nodes}x1 ;; esac
     for setting in "$@"; do sets+=(--set "$setting"); done
     "$plan" explain allreduce --shape $shape --size $((2 * count)) --dtype float16 "${sets[@]}" >"$tmp/plan" 2>&1
-    stated=$(awk '/^roundings:/ { print $2 }' "$tmp/plan")
+    stated=$(awk '/^roundings: at most/ { print $4 + 0 }' "$tmp/plan")
     chosen=$(sed -n 's/^chosen: //p' "$tmp/plan")
     [ -n "$stated" ] && [ "${wanted:-$stated}" = "$stated" ] || { fail "$n:$nodes $*: $stated roundings are stated, not $wanted"; return; }
     did=$(timeout 60 env "$@" "$run" -n "$n" --nodes "$nodes" -- "$here/half" bound "$stated" $count 2>"$tmp/err") ||
