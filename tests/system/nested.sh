@@ -43,7 +43,7 @@ by_rank() { # OUTER INNER FILE: a rank of OUTER starts INNER
 child() { # OUTER FILE: a rank of OUTER starts a program of Hierax without a launcher
     # shellcheck disable=SC2086
     timeout -k 1 $limit $1 2 $inner "$inner" >"$2" 2>&1 </dev/null || { fail "child of a rank of $1: status $?: $(cat "$2")"; return 1; }
-    ranks "$2" 2 2 && grep -qE "The child of a rank cannot join the job|is this process the child of a rank" "$2" && grep -q 'command ended with [1-9]' "$2" ||
+    ranks "$2" 2 2 && grep -qE "The child of a rank cannot join the job|this process is a child of a rank" "$2" && grep -q 'command ended with [1-9]' "$2" ||
         { fail "child of a rank of $1: $(cat "$2")"; return 1; }
 }
 
