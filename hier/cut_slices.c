@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the planner cuts vectors into slices, in the shared memory of a node and between nodes; and in how much of that memory calls take turns. */
+/*
+ * How a vector is cut: into slices of some 256 KiB in the shared memory of a node, and into longer ones between nodes. The later cuts are
+ * elsewhere: a slice into blocks in runtime/plan/layout.c, a message between nodes into chunks in inter/fabric/message.c, and a message
+ * inside a node into entries of a ring in runtime/engine/shm_ring.c. Also here: how calls take turns in the slots of a node.
+ */
 #include "hier/planner.h"
 
 #define FINE_SLICE_BYTES (256.0 * 1024)    /* of the vector, measured: shorter ones cost more hand-overs than they overlap */
