@@ -239,7 +239,7 @@ static void init_judge(int rank)
     snprintf(name, sizeof(name), "rank %d ", round_->victims[0].rank);
     if (round_->kind->where != IN_INIT || victim_of(rank) || r->nevents == 0 || r->events[0].status == HX_SUCCESS)
         return;
-    if (!strstr(r->events[0].detail, name)) /* with any status: a rank that dies before it has met anybody is only missing */
+    if (!strcasestr(r->events[0].detail, name)) /* with any status: a rank that dies before it has met anybody is only missing */
         fail("rank %d, hx_init: status %d after %.1f s does not name the dead: %s", rank, r->events[0].status,
              r->events[0].to - r->events[0].from, r->events[0].detail);
 }
