@@ -367,7 +367,7 @@ void hx_compose_reduce(struct composer *c)
         hx_composer_fixed(c, 2, "gather", hx_gather_nary.build, mine, mine);
 }
 
-/* IN is a token; there is nothing to be had from it. */
+/* IN is a token without data. */
 void hx_compose_barrier(struct composer *c)
 {
     if (c->n > 1)

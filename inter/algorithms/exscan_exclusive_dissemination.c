@@ -39,7 +39,7 @@ static struct hx_counts counts(struct hx_group g)
     double rounds = 0, all = 0, sums = 0;
     int p = g.p, lowest = 0;
 
-    for (int q = 0, skip = 1; q < 2 ? q < p - 1 : skip + 1 < p; q++, rounds++) { /* 3 2^(q-2) members are heard of after q rounds */
+    for (int q = 0, skip = 1; q < 2 ? q < p - 1 : skip + 1 < p; q++, rounds++) { /* 3 2^(q-2) members' values are here after q */
         lowest = skip + (q >= 2); /* nobody is below member 0 */
         all += p - lowest;
         sums += p - lowest - (q == 0 ? 2 : 0); /* what comes first is added to by those who send it on */

@@ -17,7 +17,7 @@ static int is_of_infinipath(const struct sigaction *action)
     const void *handler;
     Dl_info place;
 
-    memcpy(&handler, &action->sa_handler, sizeof(handler)); /* a function is no object for ISO C; sa_sigaction shares its place */
+    memcpy(&handler, &action->sa_handler, sizeof(handler)); /* ISO C: a function is not an object; sa_sigaction shares its place */
     return dladdr(handler, &place) && place.dli_fname && strstr(place.dli_fname, "libinfinipath");
 }
 

@@ -39,7 +39,7 @@ struct hx_call {
     void *memory; /* of inplace_copy_bytes: for the copy */
     int root_knows; /* ranks know only their own said_count, the root all: root_counts.c */
     const size_t *root_counts, *root_displs; /* NULL elsewhere */
-    size_t *counts; /* [size] as the sending side says; NULL: it is no such call */
+    size_t *counts; /* [size] as the sending side says; NULL: the call has no counts */
     int counted;    /* counts are complete */
     void *scrap;    /* what arrives where other lengths are expected; NULL: they are alike */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads: one of them at a time is in Hierax; the public functions take this lock, and who waits inside lets it go
+ * Threads: one of them at a time is in Hierax; the public functions take this lock, and a thread that waits inside releases it
  * between two looks. A process of a single thread, as the C library knows it, never locks.
  *
  * Whoever is inside moves the calls of all threads. What it has moved may be what a sleeping thread waits for: letting

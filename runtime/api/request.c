@@ -212,7 +212,7 @@ hx_status_t hx_test(hx_request_t *request, int *done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
     if ((events = hx_progress_all(&request->call.comm->world->process)) < 0)
         network_failed(request->call.comm, events);
-    if (request->state == HX_REQUEST_INACTIVE) { /* what it has ended with has been told */
+    if (request->state == HX_REQUEST_INACTIVE) { /* the caller has already received its status */
         *done = 1;
         return HX_SUCCESS;
     }

@@ -35,7 +35,7 @@ static const struct hx_op_row {
 #define HX_DTYPE_COUNT ((int)(sizeof(hx_dtype_rows) / sizeof(*hx_dtype_rows)))
 #define HX_OP_COUNT ((int)(sizeof(hx_op_rows) / sizeof(*hx_op_rows)))
 
-size_t hx_dtype_bytes(hx_dtype_t dtype);     /* the program's own too; 0 for a value that is no datatype */
+size_t hx_dtype_bytes(hx_dtype_t dtype);     /* the program's own too; 0 for a value that is not a datatype */
 const char *hx_dtype_name(hx_dtype_t dtype); /* "float32" ...; NULL for any but the built-in ones */
 const char *hx_op_name(hx_op_t op);          /* "sum" ... */
 int hx_dtype_is(hx_dtype_t dtype, int classes); /* of one of these classes; a type of the program is of none */

@@ -112,7 +112,7 @@ const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_R
     return "";
 }
 
-/* ---- text to values; each returns 0, or -1 for a text that is no such value */
+/* ---- text to values; each returns 0, or -1 if the text is not such a value */
 
 /* To the microsecond; further digits are dropped. */
 static int seconds_parse(const char *text, double *seconds)

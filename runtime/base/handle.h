@@ -12,7 +12,7 @@
 #ifdef HX_DEBUG
 /* Free a handle. The text says what it was and how it ended. */
 void hx_handle_free(void *handle, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* That text; NULL: the handle is no such one. Valid for this thread until it asks again. */
+/* That text; NULL: the handle is not of this kind. Valid for this thread until it asks again. */
 const char *hx_handle_freed(const void *handle);
 #else
 #define hx_handle_free(handle, bytes, ...) free(handle)

@@ -13,7 +13,7 @@
 typedef void hx_reduce_kernel_t(void *dst, const void *const *src, int nsrc, size_t count);
 
 /* The kernel for (dtype, op), chosen for this CPU at first use; NULL where the operation is not defined for the type,
- * or either is no value of its enum. */
+ * or if either is not a value of its enum. */
 hx_reduce_kernel_t *hx_reduce_kernel(hx_dtype_t dtype, hx_op_t op);
 
 /* The name of the instruction set in use: "avx512", "avx2", "neon", "baseline". */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * User-defined operations and datatypes. A handle names one, as a value of hx_op_t or hx_dtype_t beyond the built-in
- * ones; no value is given out twice, so what was freed is told from what never was. Handles are this process's own:
+ * ones; no value is given out twice, so a freed handle differs from one that never was. Handles are this process's own:
  * ranks agree on what an operation does, never on its handle.
  *
  * A request holds what it uses, and so does a blocking call, which may wait for its turn: after hx_op_free or hx_dtype_free they go on, and
@@ -34,7 +34,7 @@ struct hx_user_op hx_user_op(hx_op_t op);
 int hx_user_is_open(unsigned handle);
 int hx_user_was_open(unsigned handle);
 
-/* For what is no handle, nothing. */
+/* Does nothing for a value that is not a handle. */
 void hx_user_hold(unsigned handle);
 void hx_user_let_go(unsigned handle);
 

@@ -57,7 +57,7 @@ int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, 
 int hx_store_fd(const struct hx_store *store);       /* readable (poll) when hx_store_serve has work */
 void hx_store_serve(struct hx_store *store);         /* handle what is ready; never blocks */
 void hx_store_rank_ended(struct hx_store *store, int rank); /* its process has ended, perhaps without a HELLO */
-int hx_store_finished(const struct hx_store *store); /* every rank has left, or has been told that the job has failed */
+int hx_store_finished(const struct hx_store *store); /* every rank has left, or has received the failure of the job */
 
 /* Why the job has failed, or NULL. *aborted_rank: the rank that called abort; *dead_rank: the one whose connection closed; -1:
  * none. */

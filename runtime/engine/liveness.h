@@ -13,7 +13,7 @@
 /* As soon as it has the segment: from now on the end of this process is a death. */
 void hx_watch_enter(struct hx_shared *shared);
 /* HX_LIFE_LEAVING: this rank is in hx_finalize and will enter no other call. HX_LIFE_HERE: hx_finalize was refused. HX_LIFE_LEFT: this rank
- * leaves the job, and from now on its end is no death. */
+ * leaves the job, and from now on the end of its process is not a death. */
 void hx_watch_set(struct hx_shared *shared, enum hx_life life);
 /* Has the rank in this row called hx_finalize? If so, this rank also sees all calls that it has entered before. */
 int hx_watch_has_finished(const struct hx_shared *shared, int row);

@@ -11,7 +11,7 @@
  *
  * F1 and F2 make it impossible that the producer misses `sleeping` and the sleeper misses the epoch
  * (tests/model/doorbell.pml).
- * Who waits for network completions polls the queue's descriptor together with an eventfd of its own.
+ * A rank that waits for network completions polls the queue's descriptor together with an eventfd of its own.
  */
 #pragma once
 

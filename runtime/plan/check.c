@@ -105,7 +105,7 @@ static int rank_advance(struct hx_check_run *run, int rank)
     return 1;
 }
 
-/* Append who waits, and for what. */
+/* Append which rank waits, and for what. */
 static int waiting_tell(const struct hx_check_run *run, const struct hx_check_stage *stage, char *text, size_t capacity)
 {
     const struct hx_check_instance *instance = &stage->instances[stage->finished % stage->window];

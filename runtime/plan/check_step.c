@@ -185,7 +185,7 @@ static void publish_run(struct hx_check_step *s)
     if (s->step->tag >= s->stage->stage->nflags || s->step->handle >= (uint32_t)s->stage->stage->n)
         hx_check_step_fault(s, "there is no such flag or member");
     if (s->step->own && s->instance->slice + s->stage->window >= s->stage->layout.nslices)
-        return; /* who waits for it, waits with lag: there is no such slice, and the engine may leave the step out */
+        return; /* it is awaited with lag only: the slice does not exist, and the engine may leave the step out */
     flag = flag_of(s, s->step->handle, s->instance->slice);
     if (*flag)
         hx_check_step_fault(s, "the flag is published twice");

@@ -32,7 +32,7 @@ struct hx_sizes {
     uint64_t count;          /* elements: of the vector (EVEN), or of each rank's block, the longest if they differ (PER_RANK) */
     uint32_t elem_bytes;
     uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
-    const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector, which is no matrix; NULL: all have count elements */
+    const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector; NULL: all have count elements */
     const struct hx_pair_counts *pair_counts; /* of this rank, which knows no more; where it is checked, count is at least the longest */
     const size_t *heard;     /* with pair counts: how long the blocks are that WORK holds, in its order; NULL: nothing known */
     uint64_t limit;          /* elements of a short block at most, see enum hx_share */

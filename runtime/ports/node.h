@@ -68,7 +68,7 @@ enum hx_life {
     HX_LIFE_UNKNOWN, /* the rank has not started yet, or its death cannot be seen */
     HX_LIFE_HERE,    /* the end of its process counts as a death */
     HX_LIFE_LEAVING, /* likewise; the rank is in hx_finalize and enters no other call */
-    HX_LIFE_LEFT     /* the rank has left the job by hx_finalize: the end of its process is no death */
+    HX_LIFE_LEFT     /* the rank has left the job by hx_finalize: the end of its process is not a death */
 };
 
 /* What a process tells of itself if it waits long. Only this process writes it: see whereabouts.c. words[0] is the time (ns of
@@ -102,7 +102,7 @@ struct hx_control { /* of one rank in one context; written by it alone */
     _Atomic uint64_t left;                            /* and left */
     _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
     int32_t pid;                                      /* its process */
-    _Atomic int32_t failed;                           /* 1: the communicator has failed on this rank, or this rank has been told so:
+    _Atomic int32_t failed;                           /* 1: the communicator has failed on this rank, or another rank has said so:
                                                        * runtime/engine/failure.h */
     _Atomic uintptr_t buffers[2];                     /* its IN and OUT in the call that it has entered last: FETCH; 0: given up */
     struct {
@@ -140,7 +140,7 @@ struct hx_ring { /* chunks from one rank to another */
     _Alignas(HX_LINE_BYTES) unsigned char entries[];
 };
 
-/* Why a rank cannot start, or a communicator cannot go on, as all the others are told. */
+/* Why a rank cannot start, or a communicator cannot go on, as all other ranks learn it. */
 struct hx_failure {
     int32_t status, rank; /* hx_status_t; HX_SUCCESS: nothing has failed */
     char text[HX_DETAIL_BYTES];

@@ -162,7 +162,7 @@ struct hx_net_ops {
     /* Could the ranks a and b, whose addresses these are, talk? Every rank that asks gets the same answer. */
     hx_status_t (*agree)(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
 
-    /* Start a message; never blocks. A refusal (queue full, no credit) is kept pending inside, per peer. An error is told by op->done. */
+    /* Start a message; never blocks. A refused one (queue full, no credit) is kept pending, per peer. op->done reports an error. */
     void (*post)(struct hx_net *net, struct hx_net_op *op);
 
     /* Read completions, retry what is pending. Returns the number of completions handled (0: nothing happened), or -hx_status_t for an

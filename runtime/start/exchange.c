@@ -295,7 +295,7 @@ hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *pla
             hx_failure_keep(failure, world->process.rank, own_open(world));
         if (failure->status != HX_SUCCESS) {
             hx_node_fail(world->process.shared, failure);
-            hx_watch_set(world->process.shared, HX_LIFE_LEFT); /* this rank has reported its error: its end is no death */
+            hx_watch_set(world->process.shared, HX_LIFE_LEFT); /* this rank has reported its error: its end is not a death */
         }
         if (placed == HX_SUCCESS)
             hx_failure_keep(failure, world->process.rank, node_arrive(world, &world->process.shared->header->arrived));

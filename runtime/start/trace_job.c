@@ -160,7 +160,7 @@ void hx_trace_end(struct hx_world *world, int orderly)
 
     if (!trace)
         return;
-    hx_trace = NULL; /* what follows is no call of the program */
+    hx_trace = NULL; /* the calls that follow are not the program's */
     if (orderly &&
         (clock_align(world, &trace->last, &origin) != HX_SUCCESS || hx_barrier(world->comms) != HX_SUCCESS))
         trace->last.at = 0;

@@ -151,7 +151,7 @@ static int connect_to(const struct end *me, const struct end *other, const char 
     int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), error = 0, one = 1;
     socklen_t length = sizeof(error);
 
-    if (control) /* what cannot be had goes by the machine's; set at first, for sockets that were to space packets out go on with it */
+    if (control) /* without this module the socket uses the machine's. Set first: a socket that has begun to pace packets goes on */
         setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, control, (socklen_t)strlen(control));
     setsockopt(s, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
     return made_ready(s, s >= 0 && bind(s, (const struct sockaddr *)&from, sizeof(from)) == 0 &&
@@ -308,9 +308,9 @@ static double latency(const struct wire *w)
     return first ? best : 0;
 }
 
-/* So many streams of so much: ns of the best round, or FAILED; then there may be no sockets any more. *gbps: of a node, raised to
- * what a round carries. The answer's us is lowered where it and what it answers have taken less than twice as long: on busy cores
- * no ping may have been quick. So what is told is up to twice too much there. */
+/* Send `bytes` on each of `streams` streams. Returns ns of the best round, or FAILED; then the sockets may be closed. *gbps: of a
+ * node, raised to the bandwidth of a round. If a message and its answer have taken less than twice the answer's us, the us is
+ * lowered: on busy cores every ping may have been slow. There the us can be up to twice too high. */
 static double best_round(struct wire *w, int streams, size_t bytes, int one_way, double *gbps)
 {
     const int out = w->local < streams && (!one_way || w->node == 0) ? w->to_next : -1;

@@ -120,7 +120,7 @@ int main(int argc, char **argv)
     hx_streams_hold(O_CLOEXEC);
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
-    /* a job tells it once, but where none can start it is told all the same */
+    /* a job prints it once; if no job can start, it is printed all the same */
     if (status)
         return o.end >= OPTION_HELP && !o.error[0] ? bench_options_answer(&o) : status;
     if (o.end < OPTION_HELP)

@@ -70,7 +70,7 @@ struct option_row {
 struct option_tool {
     const char *words, *about;     /* as argp wants them: what stands beside options, and the text of --help */
     const struct option_row *rows; /* at most 60, and one without a name */
-    /* Take what is no option, the first of words, which end with NULL. Returns how many it took, or -1. */
+    /* Take the first of words, which is not an option. The words end with NULL. Returns how many it took, or -1. */
     int (*word)(void *options, char **words, char error[OPTION_TEXT_BYTES]);
 };
 

@@ -29,7 +29,7 @@ FILE *whole_file_open(struct whole_file *file, const char *path);
 /* Much at once: of a part that does not get out a later flush would not know why. */
 void whole_file_write(struct whole_file *file, const char *text, size_t bytes);
 
-/* What there is, now. That it cannot be written is told by whole_file_end. */
+/* Write what has been printed so far. whole_file_end reports an error. */
 void whole_file_flush(struct whole_file *file);
 
 /* 0, or -1 with "--option=path: reason" in error, unless something is there already: it could not be written in full. After a

@@ -21,10 +21,10 @@ void info_options_parse(struct info_options *options, int argc, char **argv);
 int info_options_answer(const struct info_options *options); /* --help, --version; the exit status */
 
 /* Print the registered algorithms, each with what its plans do on so many ranks. As text, collective by collective as they are
- * ready: many ranks take a while. 0, or -1 after an error, which has been told. */
+ * ready: many ranks take a while. 0, or -1 after an error, which it has printed. */
 int info_algorithms(const struct info_options *options);
 
-/* What the tuning tables FILE[:FILE]... hold. NULL when one cannot be read, which has been told. */
+/* What the tuning tables FILE[:FILE]... hold. NULL if one cannot be read; an error has been printed. */
 struct json_object *info_table(const char *paths);
 /* The cost model's parameters in this job, and where they come from. */
 struct json_object *info_model(const struct hx_comm *comm);

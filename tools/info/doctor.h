@@ -89,7 +89,7 @@ void doctor_examine(struct doctor_exam *exam);
 struct json_object *doctor_findings(const struct doctor_exam *exam); /* by check: {grade, text, remedy} */
 int doctor_report(struct doctor_job *job, int json);                 /* print what all found; returns the number of fails */
 
-/* Note what the check under way has found. The worst grade wins; what is as bad is told too. remedy: NULL for the check's. */
+/* Note a finding of the running check. The worst grade wins; findings of one grade are all reported. remedy: NULL for the check's. */
 void doctor_find(struct doctor_exam *exam, enum doctor_grade grade, const char *remedy, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* Add what it has found of the job to the report. ranks: which have it, NULL for all. */

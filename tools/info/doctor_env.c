@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-/* The name of "NAME=value", and its row; NULL: it is no setting, which error tells. */
+/* The name of "NAME=value", and its row; NULL: it is not a setting, and error says so. */
 static const struct hx_env_row *row_find(const char *assignment, char name[128], char error[OPTION_TEXT_BYTES])
 {
     const char *names[HX_ENV_COUNT + 1] = {NULL};

@@ -10,7 +10,7 @@
 
 #define RANK_BYTES ((int64_t)128 << 20) /* endpoint, segment and the library itself */
 #define CLOCK_OFFSET_S 0.1
-#define NAMES_MAX 8 /* differing variables, and lost ways, that are told */
+#define NAMES_MAX 8 /* how many differing variables, and how many broken paths, are named */
 
 static int64_t fact(const struct doctor_job *job, int rank, const char *key)
 {
@@ -128,7 +128,7 @@ void doctor_environment(struct doctor_job *job)
 void doctor_alike(struct doctor_job *job)
 {
     static const struct {
-        const char *key, *what, *settable; /* rank 0's value of this setting will hold on all: that others differ is told already */
+        const char *key, *what, *settable; /* rank 0's value of it holds on all ranks: variable_compare reports differences */
     } facts[] = {{"version", "Hierax", NULL}, {"provider", "provider", "HX_PROVIDER"}};
 
     for (int i = 0; i < 2; i++)

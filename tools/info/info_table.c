@@ -33,7 +33,7 @@ static struct json_object *parameter_tell(int k, const char *provider, double va
                     net ? provider : "the node", points, hx_cost_parameters[k].about);
 }
 
-/* NULL: it cannot be read; that has been told. */
+/* NULL: it cannot be read; an error has been printed. */
 static struct json_object *file_tell(const char *path)
 {
     struct hx_table *table;

@@ -110,7 +110,7 @@ int plan_lines(const struct plan_job *job, struct plan_line *lines)
     return n;
 }
 
-/* ---- what is no candidate ---- */
+/* ---- plans that are not candidates ---- */
 
 static int serves(const struct plan_job *job, const struct hx_algorithm *a)
 {

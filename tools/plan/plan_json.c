@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_plan --json. The keys are told in plan_help.c; they stay as they are while the version in the document does. */
+/* coll_plan --json. plan_help.c describes the keys; they stay as they are while the version in the document does. */
 #include "tools/plan/coll_plan.h"
 #include "tools/common/json.h"
 #include <stdlib.h>

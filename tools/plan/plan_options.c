@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_plan's command line. Whatever is wrong is told with its value, the nearest good one and the choices. */
+/* coll_plan's command line. An error names the value, the nearest valid one and the choices. */
 #include "tools/plan/coll_plan.h"
 #include "tools/common/bench.h"
 #include "runtime/base/env_value.h"
@@ -122,7 +122,7 @@ static int algorithm_take(void *options, const char *name, char error[OPTION_TEX
     return 0;
 }
 
-/* Whatever is no option: the command, then sizes and collectives. */
+/* Words that are not options: the command, then sizes and collectives. */
 static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {
     struct plan_options *o = options;

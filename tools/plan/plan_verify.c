@@ -171,7 +171,7 @@ static void candidate_verify(struct totals *t, struct hx_candidate candidate)
             candidate.lanes = flat ? 0 : lanes[i];
             candidate.channels = flat ? lanes[i] : 0;
             if (!hx_candidate_fits(&candidate, t->grounds[g].shape) ||
-                (candidate.ordered && hx_shape_is_in_order(t->grounds[g].shape))) /* there it is no other plan */
+                (candidate.ordered && hx_shape_is_in_order(t->grounds[g].shape))) /* there it is the same plan */
                 continue;
             fits = 1;
             candidate_check(t, &t->grounds[g], &candidate);
@@ -310,7 +310,7 @@ static void verify_mine(struct totals *t)
     atomic_fetch_add(&t->team->failed, t->failed);
 }
 
-/* Beside this process one more for each further CPU. Where none can be had this one does all. */
+/* One more process for each further CPU. If none can be started, this process does all the work. */
 static void verify_all(struct totals *t)
 {
     cpu_set_t cpus;

@@ -45,7 +45,7 @@ struct cores {
     int count;      /* 0: do not bind */
     int *number_of; /* by processing unit: its core, from 1; 0: not allowed */
 };
-int cores_find(const struct options *options, struct cores *cores); /* 0, or -1 when --bind core cannot be had, which it tells */
+int cores_find(const struct options *options, struct cores *cores); /* 0, or -1 after an error that --bind core is not possible */
 void cores_bind_self(const struct cores *cores, int rank, int ranks);
 
 /* One stream of a rank, whose lines are passed on with "[rank] " in front, to standard output or standard error. */
@@ -64,7 +64,7 @@ struct output {
     struct pollfd *fds; /* to wait for: OWN_POLLS of the caller's, n + OUTLETS of the streams */
     int n;              /* 0: the ranks write to where coll_run does */
     int next;           /* to be read first */
-    int lost;           /* a line could not be written, although somebody listens; that has been told */
+    int lost;           /* a line could not be written, although somebody reads; coll_run has reported it */
     int unread;         /* nobody listens any more */
 };
 int output_open(struct output *output, int ranks); /* 0, or -1 without memory */

@@ -136,7 +136,7 @@ int output_poll(struct output *output)
     return at_once;
 }
 
-/* Streams are read by turns, each where its outlet has taken all before it: or the first would be heard alone. */
+/* Read the streams in turn, each after its outlet has written all it has. Otherwise the first stream would block the others. */
 void output_pass(struct output *output)
 {
     for (int i = 0; i < OUTLETS; i++)

@@ -104,7 +104,7 @@ static const char *chosen_before(const struct tune_run *run, int at)
     return before->entry.plan;
 }
 
-/* On rank 0: what was found is told, and kept. again: it was measured before. */
+/* On rank 0: print and keep what was found. again: it was measured before. */
 static void point_take(struct tune_run *run, struct tune_point *point, int again)
 {
     const enum tune_command command = run->o->command;
@@ -193,8 +193,8 @@ static int end_tell(struct tune_run *run, int stopped)
                                  : table_update(run, NULL, command == TUNE_MODEL && tune_points_left(run, 0) == 0);
 }
 
-/* Is there anything to choose and measure? Plans that a setting forces would be told as what the cost model chooses, and jobs
- * without it would go by them. On rank 0 it is said why not. */
+/* Is there nothing to choose and measure? A plan that a setting forces would enter the table as the cost model's choice, and jobs
+ * without the setting would use it. Rank 0 prints the reason. */
 static int is_pointless(const struct tune_run *run)
 {
     const struct bench_options *b = &run->o->bench;

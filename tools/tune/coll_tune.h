@@ -159,8 +159,8 @@ int tune_plan_find(const struct tune_survey *survey, int n, const char *name);
  * model: the times of the table's choice and all other candidates, however long they take. */
 enum tune_outcome tuner_point(struct tuner *tuner, struct tune_point *point, const char *before, double seconds, struct tune_survey *survey);
 
-/* tune_confirm.c: the choices of the table for this job that are not the default's become the points, on rank 0. What cannot be
- * raced is told. */
+/* tune_confirm.c: the choices of the table for this job that are not the default's become the points, on rank 0. It prints the
+ * choices that cannot be raced. */
 void tune_confirm_points(struct tune_run *run);
 /* Race one against the default; where it is not faster by the least gain here too, the entry becomes the default's. SPOILED: time
  * was too short to tell. */

@@ -273,8 +273,8 @@ static void entry_compare(const struct hx_table_entry *a, const struct hx_table_
            (unsigned long long)b->slice_bytes, b->us, b->default_us);
 }
 
-/* Each entry of a table beside those of another; second: the other one's have been compared with these, so only those that meet
- * none are told. */
+/* Compare each entry of a table with those of another. second: the other table's entries have been compared with these already, so
+ * print only entries that meet none. */
 static void entries_compare(const char *path, const struct hx_table *table, const struct hx_table *other, int second, struct tally *tally)
 {
     char text[256], range[64];
