@@ -76,23 +76,6 @@ int hx_shape_set_levels(struct hx_shape *s, const int *ids, int depth)
     return 0;
 }
 
-int hx_shape_inherit_levels(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks)
-{
-    size_t depth = (size_t)whole->nlevels;
-    int *ids = depth ? malloc((size_t)shape->nranks * depth * sizeof *ids) : NULL, status;
-
-    if (!depth)
-        return 0;
-    if (!ids)
-        return -1;
-    for (int i = 0; i < shape->nranks; i++)
-        for (size_t k = 0; k < depth; k++)
-            ids[(size_t)i * depth + k] = hx_shape_domain(whole, (int)k, ranks[i]);
-    status = hx_shape_set_levels(shape, ids, whole->nlevels);
-    free(ids);
-    return status;
-}
-
 int hx_shape_levels_in_order(const struct hx_shape *s)
 {
     for (int k = 0; k < s->nlevels; k++)

@@ -61,9 +61,6 @@ uint64_t hx_shape_hash(const struct hx_shape *shape, const int *domain_of);
  * HX_SHAPE_LEVELS. A negative id: the rank spans several domains, so that level does not divide its node. -1: no memory. */
 int hx_shape_set_levels(struct hx_shape *shape, const int *ids, int depth);
 
-/* Take the levels of whole: ranks[i] of whole is rank i of shape. -1: no memory. */
-int hx_shape_inherit_levels(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks);
-
 /* Does each domain hold consecutive ranks of its node, at every level? */
 int hx_shape_levels_in_order(const struct hx_shape *shape);
 
