@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What others than the list of algorithms name. All algorithms: algorithms.mk. */
+/* Algorithms that other files name, besides the list of algorithms. All algorithms: algorithms.mk. */
 #pragma once
 
 #include "runtime/plan/plan.h"

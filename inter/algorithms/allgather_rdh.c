@@ -6,8 +6,8 @@
  *
  *   g = 4:   0<->1 2<->3 (a quarter of the blocks)    0<->2 1<->3 (half)
  *
- * Cost: log2 p alpha + S (p-1)/p beta; where p is no power of two, 2 alpha + S beta more for the members that fold
- * and serve.
+ * Cost: log2 p alpha + S (p-1)/p beta. If p is not a power of two, the members that fold and those that serve take
+ * 2 alpha + S beta more.
  */
 #include "inter/algorithms/halving.h"
 

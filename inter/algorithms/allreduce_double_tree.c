@@ -3,7 +3,7 @@
  * All-reduce up and down two binary trees, half of the vector each, slice by slice (double_tree.h has the picture).
  * Here all members stand in the trees, and the halves of the sum are complete at their tops.
  *
- * Cost for m slices, of which enough are under way: 2 (m + floor(log2(p - 1)) + 1) (alpha + S/m beta). Any p, any
+ * Cost for m slices, if enough are under way: 2 (m + floor(log2(p - 1)) + 1) (alpha + S/m beta). Any p, any
  * operation: folds in the order of members.
  */
 #include "inter/algorithms/double_tree.h"
@@ -17,7 +17,7 @@ static void build(struct hx_builder *b)
         return;
     hx_double_tree_reduce(b, &role, 0);
     hx_join_all(b); /* in and out may be the same memory: what is sent must be gone before the result comes */
-    /* on the way up and down nobody meets the tops from outside */
+    /* no root stands outside the trees, so the round between it and the tops drops out, up and down */
     hx_double_tree_bcast(b, &role, 0, hx_double_tree_rounds(b->p) - 2);
 }
 

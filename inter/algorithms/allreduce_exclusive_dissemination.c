@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All-reduce by exclusive dissemination: member r keeps E, the sum of the w members after it, without its own part. In
- * each round it gets the same from the member where its own sum ends, so w doubles; where w must grow by one more, that
- * member puts its own part before what it sends. The digits of p-1, highest first, say when: w is what they say so far.
+ * All-reduce by exclusive dissemination: member r keeps E, the sum of the w members after it, without its own part x. In
+ * each round w doubles, because r receives the E of member r+w. If w must grow by one more, r receives x + E of member
+ * r+w+1 instead. The digits of p-1, highest first, decide which: w is the number that they form so far.
  *
  *   p = 7:  p-1 is 110    digit 1   r+1 -> r  x           E is r+1           w = 1
  *                         digit 1   r+2 -> r  x + E             r+1 .. r+3       3
  *                         digit 0   r+4 -> r  E                 r+1 .. r+6       6    and out is x + E
  *
- * Cost: ceil(log2 p) (alpha + S beta) for any p: no folding where p is no power of two. Each member begins its sum with
- * another one, so operation and type must be exact: else members would round differently.
+ * Cost: ceil(log2 p) (alpha + S beta) for any p: no member folds if p is not a power of two. Each member begins its sum
+ * with another one, so operation and type must be exact: else members would round differently.
  * Source: as the exclusive scan by doubling without the own part (exscan_exclusive_dissemination.c), around the ring of
  * members: Bruck, Ho, "Efficient global combine operations in multi-port message-passing systems", PPL 3 (1993).
  */
@@ -43,7 +43,7 @@ static struct hx_counts counts(struct hx_group g)
 {
     double log = hx_tree_rounds(g.p, 2), reads = g.p > 2 ? 3 : 2; /* of the last sum */
 
-    for (int k = 30 - __builtin_clz((unsigned)g.p - 1); k >= 0; k--) /* to send, where the digit is set; to keep, unless it is the last */
+    for (int k = 30 - __builtin_clz((unsigned)g.p - 1); k >= 0; k--) /* a sum to send if the digit is 1; one to keep if k > 0 */
         reads += 2 * ((g.p - 1) >> k & 1) + 2 * (k > 0);
     return (struct hx_counts){.rounds = log, .messages = log, .vectors = log, .reads = reads, .all_reads = g.p * reads};
 }

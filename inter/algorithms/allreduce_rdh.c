@@ -7,8 +7,8 @@
  *   g = 4:   halving    0<->2 1<->3 (1/2)    0<->1 2<->3 (1/4)     number a then holds the sum of block a
  *            doubling   0<->1 2<->3 (1/4)    0<->2 1<->3 (1/2)
  *
- * Cost: 2 log2 p alpha + 2 S (p-1)/p beta; where p is no power of two, 2 alpha + S beta more for the members that
- * fold and serve. The operation must be commutative. Source: Rabenseifner, ICCS 2004.
+ * Cost: 2 log2 p alpha + 2 S (p-1)/p beta. If p is not a power of two, the members that fold and those that serve take
+ * 2 alpha + S beta more. The operation must be commutative. Source: Rabenseifner, ICCS 2004.
  */
 #include "inter/algorithms/halving.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Recursive doubling all-reduce: in round k members at distance 2^k exchange their whole partial sums, so that
- * everybody's sum spans 2, 4, 8, ... members. Excess members (p no power of two) fold into a neighbour first and get
- * the result last.
+ * everybody's sum spans 2, 4, 8, ... members. If p is not a power of two, the excess members fold into a neighbour
+ * first and get the result last.
  *
  *   p = 4:   round 1: 0<->1 2<->3     round 2: 0<->2 1<->3
  *
- * Cost: log2 p (alpha + S beta); floor(log2 p) + 2 rounds where p is no power of two. For small vectors. Any
+ * Cost: log2 p (alpha + S beta). If p is not a power of two, there are floor(log2 p) + 2 rounds. For small vectors. Any
  * operation: runs of neighbours are folded with the lower one on the left on both sides, so all results are equal bit
  * by bit.
  */

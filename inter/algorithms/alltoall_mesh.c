@@ -5,8 +5,8 @@
  *
  *   r sends block r>r+1 and receives r-1>r,  sends r>r+2 and receives r-2>r,  ...
  *
- * Of many members 32 exchanges are under way at once: queues stay short, and so does the memory for messages. The next
- * one starts when the oldest is done.
+ * At most 32 exchanges are under way at once, so queues stay short and messages take little memory. The next exchange
+ * starts when the oldest is done.
  *
  * Cost: alpha + S (p-1)/p beta, p-1 messages per member. Any p.
  * Source: Open MPI's and MPICH's "linear" all-to-all; the mesh of Neuron's collectives.

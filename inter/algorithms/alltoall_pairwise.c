@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pairwise all-to-all: in each round everybody exchanges a block with one other member. Where p is a power of two the
- * two sides of an exchange are each other's partners; else everybody sends one way round and receives from the other.
+ * Pairwise all-to-all: in each round everybody sends one block and receives one. If p is a power of two, both are
+ * exchanged with the same member. Otherwise it sends to one member and receives from another.
  *
  *   round i, p = 2^k:  r <-> r xor i          else:  r -> r+i,  r <- r-i           i = 1 .. p-1
  *
- * Cost: (p-1) alpha + S (p-1)/p beta. Any p. One message at a time in each direction: for large blocks, where many at
+ * Cost: (p-1) alpha + S (p-1)/p beta. Any p. One message at a time in each direction: for large blocks, because many at
  * once would congest a receiver.
  * Source: "The Illustrated Collectives", all-to-all; Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Dissemination barrier: in round k everybody tells the member 2^k further on and hears from the one 2^k before. Then
- * it knows, by hearsay, of the 2^(k+1) members before it; after ceil(log2 p) rounds of all.
+ * Dissemination barrier: in round k each member sends to the member 2^k further on and receives from the one 2^k before.
+ * Then it knows that 2^(k+1) members have arrived, itself included. After ceil(log2 p) rounds it knows it of all.
  *
  *   p = 5:  round 0   r -> r+1        round 1   r -> r+2        round 2   r -> r+4
  *

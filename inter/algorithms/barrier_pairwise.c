@@ -2,7 +2,7 @@
 /*
  * Pairwise barrier: everybody exchanges with everybody else, one after the other.
  *
- *   round i:  r -> r+1+i, and hears from r-1-i
+ *   round i:  r -> r+1+i,  r <- r-1-i
  *
  * Cost: (p-1) alpha. Any p. To learn from: the others are faster.
  */

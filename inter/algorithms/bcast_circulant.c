@@ -2,7 +2,8 @@
 /*
  * Circulant pipelined broadcast: m blocks in m - 1 + q rounds, q = ceil(log2 p), the fewest that there can be. In each
  * round everybody sends one block and receives one, around a ring with another skip in each of q rounds
- * (circulant_schedule.h says which block). What comes is passed on later; the root has all, and nobody sends to it.
+ * (circulant_schedule.h says which block). Members pass on later what they receive. No member sends to
+ * the root, which has all blocks.
  *
  * Cost: (m - 1 + q) (alpha + S/m beta), in each slice; m = 4 q. Any p, any root. For large vectors.
  */

@@ -6,7 +6,7 @@
  *   p = 4, root 0:   0 -> 2: blocks 2 3      0 -> 1: block 1, 2 -> 3: block 3      then the ring:
  *   round i:         member r sends block r-i to r+1
  *
- * Who stands high in the tree has the blocks of its whole subtree already; the ring stops where only such would come.
+ * A member already has the blocks of its whole subtree. It stops receiving in the ring once only those would come.
  *
  * Cost: (ceil(log2 p) + p-1) alpha + 2 S (p-1)/p beta. Any p, any root. For large vectors.
  * Source: van de Geijn, JPDC 22 (1994); Barnett, Littlefield, Payne, van de Geijn, "bucket" all-gather; Thakur,
@@ -42,7 +42,7 @@ static struct hx_counts counts(struct hx_group g)
 
     return (struct hx_counts){
         .rounds = log + others, .messages = log + others, .vectors = 2 * others / p, .one_way = 1, .all_vectors = others,
-        .all_messages = others + p * others - hx_tree_passes(g.p, 2)}; /* in the ring nobody gets what it has passed on before */
+        .all_messages = others + p * others - hx_tree_passes(g.p, 2)}; /* no member receives a block that it has passed on */
 }
 
 const struct hx_algorithm hx_bcast_scatter_ring = {

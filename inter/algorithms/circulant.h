@@ -39,7 +39,7 @@ static inline void hx_circulant_reduce_scatter(struct hx_builder *b, struct hx_r
         hx_recv(b, k, b->me - s, received);
         hx_join_all(b);
         hx_reduce_row(b, k == rounds - 1 ? result : sum, received, k == 0 ? hx_at(b->in, b->me, n) : sum);
-        if (k == 0 && s > n && s > 1) /* p odd: nobody adds to R[s-1] in round 0; round 1 finds it with the others */
+        if (k == 0 && s > n && s > 1) /* p is odd: round 0 adds nothing to R[s-1]; round 1 reads it in scratch, as the others */
             hx_copy(b, hx_row(n, b->me + n, 1), hx_at(b->in, b->me + n, 1));
     }
 }

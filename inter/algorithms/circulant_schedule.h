@@ -5,8 +5,8 @@
  * the skips are those of circulant.h, counted from the smallest: s(0) = 1, s(k) is half of s(k+1), rounded up, s(q) =
  * p.
  *
- * After q rounds the same begins anew, q blocks further on. So each number has q block numbers to receive, and its
- * sends are what the receivers say. It receives its base block first of all, in the round where its own path from the
+ * After q rounds the schedule repeats, q blocks further on. So each number has q block numbers to receive, and it sends
+ * the blocks that its receivers expect. It receives its base block first of all, in the round where its own path from the
  * root ends, and one block of each of the q - 1 rounds before: that is, numbers -1 .. -q, one of them replaced by the
  * base block.
  *
@@ -120,7 +120,7 @@ static inline int hx_circulant_step(const struct hx_circulant_schedule *s, int m
     return s->skips[(i + (q - (m - 1) % q) % q) % q];
 }
 
-/* Of a slice: four phases. More would fill the rounds better, with shorter messages. */
+/* A slice has the blocks of four phases. More blocks would fill the rounds better, but messages would be shorter. */
 static inline int hx_circulant_blocks(int p)
 {
     return p > 1 ? 4 * hx_tree_rounds(p, 2) : 1;

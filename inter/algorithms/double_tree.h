@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two binary trees over the numbers 1 .. n, each for one half of the vector. Whoever has children in one is a leaf of
- * the other, so nobody sends or receives more than one vector in all, and every link carries both ways. Slices, which
- * are the plan's, follow each other down (a broadcast) or up (a reduction) the trees.
+ * Two binary trees over the numbers 1 .. n, each for one half of the vector. A number with children in one tree is a leaf
+ * of the other. So no number sends or receives more than one vector in all, and every link carries data both ways. The
+ * plan's slices follow each other down (a broadcast) or up (a reduction) the trees.
  *
  *   n = 7:   tree 0         4                tree 1     1               tree 0 is in order: even numbers have children, odd
  *                        /     \                          \             ones are leaves. Tree 1 is the tree of 1 .. n-1
@@ -92,7 +92,7 @@ static inline struct hx_double_tree_role hx_double_tree_role_of(int zero, int v,
 }
 
 /* Up a tree, whose half of the vector is its block: what the children sent, and this member's part, go to the parent.
- * At the top, where outside there is nobody, the sum goes to out. */
+ * At the top the sum goes to a root outside, or to out if there is none. */
 static inline void hx_double_tree_up(struct hx_builder *b, const struct hx_double_tree_role *role, int tree,
                                      int outside)
 {
@@ -112,7 +112,7 @@ static inline void hx_double_tree_up(struct hx_builder *b, const struct hx_doubl
         hx_send(b, last - hx_double_tree_round(tree, v, n), role->zero + at.parent, came ? sum : hx_at(b->in, tree, 1));
 }
 
-/* First where this member is a leaf: nobody has to wait for that. */
+/* The tree in which this member is a leaf comes first: there it waits for no child. */
 static inline void hx_double_tree_reduce(struct hx_builder *b, const struct hx_double_tree_role *role, int outside)
 {
     for (int children = 0; children < 2; children++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pipelined chain exclusive scan: the sum passes from neighbour to neighbour, slice by slice. What comes in is a
- * member's result; it adds its part and passes that on. While it sends slice k on, slice k+1 comes in. The slices are
- * the plan's: here stands the program of one of them.
+ * Pipelined chain exclusive scan: the sum passes from neighbour to neighbour, slice by slice. The sum that a member
+ * receives is its result. It adds its part and passes the new sum on. While it sends slice k on, slice k+1 comes in. The
+ * plan cuts the slices: this is the program of one slice.
  *
  *   0 -> 1 -> 2 -> ... -> p-1
  *

@@ -40,14 +40,14 @@ static struct hx_counts counts(struct hx_group g)
     int p = g.p, lowest = 0;
 
     for (int q = 0, skip = 1; q < 2 ? q < p - 1 : skip + 1 < p; q++, rounds++) { /* 3 2^(q-2) members' values are here after q */
-        lowest = skip + (q >= 2); /* nobody is below member 0 */
+        lowest = skip + (q >= 2); /* from round 2 on member 0 sends nothing: no member is below it */
         all += p - lowest;
-        sums += p - lowest - (q == 0 ? 2 : 0); /* what comes first is added to by those who send it on */
+        sums += p - lowest - (q == 0 ? 2 : 0); /* in round 0 only the members that send the sum on add to it */
         skip = q == 0 ? 2 : q == 1 ? 3 : 2 * skip;
     }
     return (struct hx_counts){
         .rounds = rounds, .messages = rounds, .vectors = rounds, .all_messages = all, .all_vectors = all, .one_way = p <= 3,
-        .reads = 2 * (rounds - (lowest + 3 > p)), /* who adds up in the last round need not in the first */
+        .reads = 2 * (rounds - (lowest + 3 > p)), /* a member that adds up in the last round may not do so in the first */
         .all_reads = sums > 0 ? 2 * sums : 0};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Exclusive scan by recursive doubling: everybody keeps two sums of what it has heard of, one with and one without its
- * own part. In round k the first goes to the member 2^k above, which puts it on the left of both of its own.
+ * Exclusive scan by recursive doubling: everybody keeps two sums of the parts that have reached it, one with and one
+ * without its own part. In round k the first goes to the member 2^k above, which puts it on the left of both of its own.
  *
  *   p = 5:  round 0   r -> r+1        round 1   r -> r+2        round 2   r -> r+4
  *           out is    r-1             r-3..r-1                  r-7..r-1, that is 0..r-1

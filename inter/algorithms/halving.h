@@ -46,7 +46,7 @@ static inline int hx_halving_member(const struct hx_halving *h, int number)
     return number < h->excess ? 2 * number + 1 : number + h->excess;
 }
 
-/* Where blocks belong to members: the first block of this number. A number that serves two members has two blocks. */
+/* The first block of this number, if block j belongs to member j. A number that serves a folded member has two blocks. */
 static inline int hx_halving_block(const struct hx_halving *h, int number)
 {
     return number + (number < h->excess ? number : h->excess);

@@ -3,14 +3,14 @@
  * The KangaRing: members come in pairs that share a cache (2i and 2i+1: neighbours, which launchers put on neighbouring
  * cores). Only one of each pair is on the ring; like a kangaroo it carries its mate along, handing on what arrives both
  * to its mate and to the next pair. There are two tracks, and roles alternate: on track 0 the even members are on
- * the ring, on track 1 the odd ones. A block travels on the track of its owner, so nobody hands in its own first.
+ * the ring, on track 1 the odd ones. A block travels on the track of its owner, so no member hands its own to its mate first.
  *
  *   p = 8, track 0:   0 --> 2 --> 4 --> 6 --> (0)        track 1:   1 --> 3 --> 5 --> 7 --> (1)
  *                       |     |     |     |                             |     |     |     |
  *                       1     3     5     7                             0     2     4     6
  *
- * A reduction runs the pictures' edges the other way: mates hand in their parts, who is on the ring adds both to the
- * sum that comes round. The last of an odd number of members has no mate, and is on both rings.
+ * A reduction runs the pictures' edges the other way: mates hand in their parts, and the member on the ring adds both
+ * to the sum that comes round. The last of an odd number of members has no mate, and is on both rings.
  *
  * Each phase costs ceil(p/2) alpha + S (p-1)/p beta: half the rounds of the ring, and only half of what each member
  * sends leaves its pair. Shared by all-gather, reduce-scatter and all-reduce. Source: Neuron's intra-node all-gather;
@@ -34,8 +34,8 @@ static inline int hx_kangaring_rider(const struct hx_builder *b, int track, int 
     return member < b->p ? member : b->p - 1;
 }
 
-/* The block that a pair gives to a track, which is its owner's number, or -1: who has no mate gives to track 0
- * only. */
+/* The block that a pair gives to a track, which is its owner's number, or -1: a member without a mate gives to
+ * track 0 only. */
 static inline int hx_kangaring_block(const struct hx_builder *b, int track, int pair)
 {
     int rider = hx_kangaring_rider(b, track, pair);
@@ -126,7 +126,7 @@ static inline void hx_kangaring_reduce_scatter(struct hx_builder *b)
     }
 }
 
-/* Of an odd number of members the last is on both rings, and one of these has a block more than the other. */
+/* If the number of members is odd, the last is on both rings, and one ring has a block more than the other. */
 static inline struct hx_counts hx_kangaring_counts(struct hx_group g)
 {
     int odd = g.p % 2, pairs = (g.p + 1) / 2, gathers = g.coll != HX_COLL_REDUCE_SCATTER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What scans and exclusive scans share. Everything folds in rank order: what comes from a lower member stands on the
+ * Shared by scans and exclusive scans. Everything folds in rank order: what comes from a lower member stands on the
  * left, so any associative operation serves. A result of one contribution is that contribution as it is.
  */
 #pragma once
@@ -19,7 +19,7 @@ static inline void hx_prefix_mesh(struct hx_builder *b)
 }
 
 /* One round with a skip: send to the member that far above, receive into the row from the one that far below, from
- * lowest on, where there are such. Ends with everything joined; returns whether something came. */
+ * lowest on, if there are such. Ends with everything joined; returns whether something came. */
 static inline int hx_prefix_round(struct hx_builder *b, int round, int skip, int lowest, struct hx_ref sent, int row)
 {
     int from = b->me - skip, comes = from >= lowest;
@@ -32,7 +32,7 @@ static inline int hx_prefix_round(struct hx_builder *b, int round, int skip, int
     return comes;
 }
 
-/* Of the last member, or the first. In an exclusive scan nobody reads its own part. */
+/* The busiest members are the last and the first. In an exclusive scan no member reads its own part. */
 static inline struct hx_counts hx_prefix_mesh_counts(struct hx_group g)
 {
     int exclusive = g.coll == HX_COLL_EXSCAN, p = g.p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binomial reduction in rank order: runs of members join by twos, and one member of each run has its sum: the root,
- * where it is in the run, else the lowest. The other run's sum comes to it from the left or the right, and is folded
+ * Binomial reduction in rank order: runs of members join by twos, and one member of each run has its sum: the root
+ * if it is in the run, else the lowest. The other run's sum comes to it from the left or the right, and is folded
  * there.
  *
  *   p = 8, root 5:  round 0   1 -> 0, 3 -> 2, 4 -> 5, 7 -> 6        round 1   2 -> 0, 6 -> 5        round 2   0 -> 5
@@ -12,7 +12,7 @@
  */
 #include "inter/algorithms/tree.h"
 
-/* Who has the sum of the run of d members from low on. */
+/* The member that has the sum of the run of d members from low on. */
 static int keeper(const struct hx_builder *b, int low, int d)
 {
     return b->root >= low && b->root - low < d ? b->root : low;

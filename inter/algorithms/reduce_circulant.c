@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Circulant pipelined reduction: the broadcast's schedule backwards (circulant_schedule.h). Where that receives a block
- * and later passes it on, here the parts of a block come in, each is added to what is here, and the sum goes back at
- * last.
+ * Circulant pipelined reduction: the broadcast's schedule backwards (circulant_schedule.h). In a broadcast a member
+ * receives a block and later passes it on. Here it receives the parts of a block, adds each to its own, and sends the sum
+ * back at last.
  *
  * Cost: (m - 1 + q) (alpha + S/m beta), in each slice; m = 4 q, q = ceil(log2 p). Any p, any root. The operation must
  * be commutative. For large vectors.

@@ -7,8 +7,8 @@
  *   g = 4:   0<->2 1<->3 (half of the blocks)    0<->1 2<->3 (a quarter)
  *
  * Partial sums stand in scratch, block j in row j; what is received stands in the rows after them.
- * Cost: log2 p alpha + S (p-1)/p beta; where p is no power of two, 2 alpha + S beta more for the members that fold
- * and serve. The operation must be commutative.
+ * Cost: log2 p alpha + S (p-1)/p beta. If p is not a power of two, the members that fold and those that serve take
+ * 2 alpha + S beta more. The operation must be commutative.
  */
 #include "inter/algorithms/halving.h"
 

@@ -7,7 +7,7 @@
 
 #include "runtime/plan/plan.h"
 
-/* Blocks that hold nothing, as of other channels, take no steps. */
+/* Empty blocks, for example those of other channels, take no steps. */
 static inline void hx_ring_round(struct hx_builder *b, int round, struct hx_ref sent, struct hx_ref received)
 {
     if (!hx_block_is_empty(b, (int)sent.block))

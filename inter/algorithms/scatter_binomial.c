@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binomial scatter ("recursive halving"): in each round everybody who has blocks hands half of them on (tree.h has the
+ * Binomial scatter ("recursive halving"): in each round each member that has blocks hands half of them on (tree.h has the
  * picture).
  *
  *   p = 8:  round 0   0 -> 4: four blocks     round 1   0 -> 2, 4 -> 6: two     round 2   0 -> 1, 2 -> 3, ...: one
  *
- * Who hands on keeps what it received in scratch, block v + i in row i.
+ * A member that hands blocks on keeps what it received in scratch, block v + i in row i.
  * Cost: ceil(log2 p) alpha + S (p-1)/p beta. Any p, any root. For small blocks.
  * Source: the minimum-spanning-tree scatter of Chan, Heimlich, Purkayastha, van de Geijn, CCPE 19 (2007); the first half
  * of the broadcast in Thakur, Rabenseifner, Gropp, IJHPCA 19 (2005).

@@ -86,7 +86,7 @@ static inline void hx_tree_bcast(struct hx_builder *b, int k, int first_round)
             hx_send(b, first_round + hx_tree_round_down(d, p, k), b->root + child, all);
 }
 
-/* Binomial scatter ("recursive halving"): who has the blocks of its subtree hands each child those of the child's.
+/* Binomial scatter ("recursive halving"): a member hands each child the blocks of the child's subtree.
  * Block j belongs to member j. Ends with everything joined. */
 static inline void hx_tree_scatter(struct hx_builder *b)
 {
@@ -123,8 +123,8 @@ static inline void hx_tree_reduce(struct hx_builder *b, int k)
 }
 
 /* Binomial gather: receive from each child the blocks of its subtree, send those of the own subtree to the parent. The
- * block of number v + i goes to row i, and the own one must stand in row 0 (the root: in out); who has no children
- * sends it from where it stands. Block j belongs to member j. */
+ * block of number v + i goes to row i, and the own one must stand in row 0 (the root: in out); a member without
+ * children sends it from where it stands. Block j belongs to member j. */
 static inline void hx_tree_gather(struct hx_builder *b, int first_round, struct hx_ref own)
 {
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2), size = hx_tree_size(v, span, p);
@@ -140,7 +140,7 @@ static inline void hx_tree_gather(struct hx_builder *b, int first_round, struct 
                 size == 1 ? own : hx_row(0, b->me, size));
 }
 
-/* ---- what p members do along such a tree; k = p is the flat one */
+/* ---- counts of p members along such a tree; k = p is the flat one */
 
 /* Numbers below p have so many digits to the base k that are not 0: each block of a gather or scatter passes as many edges as its number
  * has of them. */

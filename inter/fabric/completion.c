@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define BATCH 16
-#define IDLE_ROUNDS 1024    /* progress calls without a completion between looks for unexpected messages */
+#define IDLE_ROUNDS 1024    /* progress calls without a completion between polls for unexpected messages */
 #define LOOK_INTERVAL 64    /* progress calls between calls of hx_strangers_check */
 #define EVENT_INTERVAL 4096 /* progress calls between reads of the event queue: only a broken device writes to it */
 

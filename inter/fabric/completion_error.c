@@ -15,7 +15,7 @@ static int connection_is_gone(int err)
            err == FI_ECONNREFUSED || err == FI_EHOSTUNREACH || err == FI_EIO;
 }
 
-/* What an error tells about the peer. NEVER_REACHED: it may be alive. UNREACHABLE: it was reachable before. */
+/* The peer's state, as an error shows it. NEVER_REACHED: it may be alive. UNREACHABLE: it was reachable before. */
 enum peer_state { REACHABLE, NEVER_REACHED, UNREACHABLE, PROCESS_ENDED };
 
 #define SILENT " (the peer is silent or unreachable: does its security group admit all traffic of this one's? Is it in another " \

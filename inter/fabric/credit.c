@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Credits: how many chunks a sender may have in flight in each flow. A flow that nobody receives yet does not block another. Both
- * ends count the chunks of long messages from the start. When a receiver has received half a grant, it sends its count. Counts are
- * sums, so the largest count of a flow is valid, in whatever order they arrive. A credit names its flow, so an edge posts one
- * receive for all flows.
+ * Credits: how many chunks a sender may have in flight in each flow. A flow that its receiver does not receive yet blocks no other
+ * flow. Both ends count the chunks of long messages from the start. When a receiver has received half a grant, it sends its count.
+ * Counts are sums, so the largest count of a flow is valid, in whatever order they arrive. A credit names its flow, so an edge
+ * posts one receive for all flows.
  */
 #include "inter/fabric/fabric.h"
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of inter/fabric call of each other. Results named "0, or -FI_EAGAIN" mean: done, or try again later. */
+/* Functions that the files of inter/fabric call of each other. Results named "0, or -FI_EAGAIN" mean: done, or try again later. */
 #pragma once
 
 #include "inter/fabric/objects.h"
@@ -126,7 +126,7 @@ void hx_recv_enqueue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
 void hx_recv_repost(struct hx_net *net, struct hx_chunk *chunk); /* its message was dropped: post the receive again, now or later */
 void hx_edge_activate(struct hx_net *net, struct hx_edge *edge);
 void hx_edges_retry(struct hx_net *net);
-struct hx_op_queue *hx_op_queue_of(struct hx_edge *edge, const struct hx_net_op *op); /* where it waits */
+struct hx_op_queue *hx_op_queue_of(struct hx_edge *edge, const struct hx_net_op *op); /* in which op waits */
 void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op);
 
 /* cancel.c */
@@ -279,7 +279,7 @@ static inline void *hx_descriptor(const struct hx_registration *registration)
     return registration && registration->mr ? fi_mr_desc(registration->mr) : NULL;
 }
 
-/* What is posted for a chunk of op. A receive that the peer writes sends an invitation. */
+/* The kind of request posted for a chunk of op. A receive that the peer writes sends an invitation. */
 static inline enum hx_post hx_op_post(const struct hx_net_op *op)
 {
     return op->direction == HX_NET_RECV && !op->written ? HX_POST_RECV : HX_POST_SEND;

@@ -149,7 +149,7 @@ struct hx_path { /* to the peer over one rail */
     uint64_t refused_at[HX_POSTS]; /* rail->reads when the provider last returned "try again" */
     int peeking;                   /* an HX_CHUNK_PEEK is posted */
     uint64_t posted;               /* number of sends so far, injected ones included */
-    uint64_t tracked, ended;       /* the last send that reports a completion; the last one whose completion has come */
+    uint64_t tracked, ended;       /* the last send that reports a completion; the last one whose completion has arrived */
     uint64_t waits;                /* the last send that may wait in the provider. Once it has ended, no send waits there */
     size_t space;                  /* bytes of kernel memory that the connection certainly takes now: tcp_space.c */
     size_t most_space;             /* bytes that it may take */
@@ -278,7 +278,7 @@ struct hx_net {
     struct hx_region *regions;
     struct hx_socket *sockets; /* connected sockets of the process, as last found: tcp_space.c */
     size_t nsockets;
-    int files, connections; /* files: those that are no connections to peers; 0: not counted yet, INT_MAX: no longer */
+    int files, connections; /* files: open ones, without connections to peers; 0: not counted yet, INT_MAX: no longer counted */
     hx_net_heard_t *heard;
     void *heard_arg;
     struct hx_late_peer late_peers[HX_LATE_PEERS_MAX];

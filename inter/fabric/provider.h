@@ -34,7 +34,7 @@ struct hx_provider_variable { /* an environment variable of libfabric. hx_libfab
 };
 
 /* How a provider differs from others: provider.c has a row for each. Other files read a field; they do not compare names. A field's
- * comment ends with the file that reads it. What libfabric itself reports is no field: fi_info says whether memory needs
+ * comment ends with the file that reads it. No field repeats what libfabric reports: fi_info says whether memory needs
  * registration, how many pieces a message may have, and how long it may be. negotiate.c has the order of preference. */
 struct hx_provider_traits {
     const char *names[2]; /* patterns of fnmatch(3). The first row with a pattern that fits is the provider's row */
@@ -64,7 +64,7 @@ struct hx_provider_traits {
     int lacks_wait_object;  /* No descriptor of its queue ever becomes quiet. So a rank polls, and does not sleep. rail.c */
     uint32_t faults_before; /* Before this version of libfabric, an unexpected message stops its connection (unexpected.c), and the
                              * queue's descriptor stays readable (rail.c). 0: no version has these faults. */
-    struct hx_provider_variable variable; /* What libfabric must know before it starts, for all providers. provider.c */
+    struct hx_provider_variable variable; /* Set before libfabric starts, whichever provider is then used. provider.c */
 };
 
 /* provider.c */

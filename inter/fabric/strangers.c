@@ -9,10 +9,10 @@
  * a request would block the rank. Connections inherit the receive time-out of their listener. A negative time-out makes a receive
  * return at once.
  *
- * This rank looks at connections now and then. libfabric answers a request at once. So if nothing was sent to a connection, and it
- * has ended or has been silent for SILENT_MS, it is a stranger's. When there are many, CROWD_MS is enough. This rank resets the
- * connection: then libfabric reads an error and closes the descriptor. Descriptors that native tcp has forgotten are closed here,
- * in the thread that drives the provider.
+ * This rank looks at connections from time to time. libfabric answers a request at once. So if nothing was sent to a connection,
+ * and it has ended or has been silent for SILENT_MS, it is a stranger's. When there are many, CROWD_MS is enough. This rank resets
+ * the connection: then libfabric reads an error and closes the descriptor. Descriptors that native tcp has forgotten are closed
+ * here, in the thread that drives the provider.
  *
  * If a rank's connection is reset by mistake, the rank has sent no message yet, and libfabric connects it again. Strangers that
  * speak libfabric's own protocol are not found: their connections look like those of ranks.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much a TCP connection takes at once. Providers over TCP cannot cancel a send, nor a receive of which a part has arrived. When
- * a call has failed, its buffers belong to the program again, so no message may use them. Therefore:
+ * How much a TCP connection takes at once. Providers over TCP cannot cancel a send. They cannot cancel a receive either once a part
+ * of it has arrived. When a call has failed, its buffers belong to the program again, so no message may use them. Therefore:
  *
  *   - A send uses the caller's memory only if the kernel certainly takes all of it at once. Else a copy in a bounce buffer is sent, which may
  *     wait in the provider.

@@ -4,14 +4,14 @@
  * in shared memory (Open MPI xhc, MPICH release_gather), without a tree. allreduce_single_copy.c names that of the single copy.
  *
  * Costs: alpha is a flag handed to another core, beta the time for one byte to or from memory. Memory traffic counts the bytes
- * that a member reads, each once, and those that it writes: of input, slots and output. What it has written itself it reads
- * from its own cache: that is not counted. Copying S costs 2 S.
+ * that a member reads, each once, and those that it writes: of input, slots and output. Reads of data
+ * that it has written itself are not counted: they hit its own cache. Copying S costs 2 S.
  */
 #pragma once
 
 #include "runtime/plan/plan.h"
 
-/* Also fixed parts of a composition: stage->holder then tells who collects or hands out whose block. */
+/* Also fixed parts of a composition: stage->holder then names the member that collects or hands out each block. */
 extern const struct hx_algorithm hx_gather_nary, hx_scatter_nary, hx_alltoall_nary;
 
 /* One stage of several, see hier/compose/levels.c, which sets stage->domain_start and charge_start. */
@@ -22,6 +22,6 @@ void hx_prefix_keep(struct hx_builder *b);
 void hx_prefix_total(struct hx_builder *b);
 void hx_prefix_apply(struct hx_builder *b);
 void hx_prefix_apply_exclusive(struct hx_builder *b);
-void hx_prefix_apply_nothing(struct hx_builder *b); /* on the first node, with the others' slots */
+void hx_prefix_apply_nothing(struct hx_builder *b); /* on the first node: adds nothing, but has the slots of other nodes */
 void hx_barrier_arrive(struct hx_builder *b);
 void hx_barrier_release(struct hx_builder *b);

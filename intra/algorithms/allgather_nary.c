@@ -7,7 +7,7 @@
  *   for q = r+1, r+2, ...:  await FILLED of q;  out[q] = block q of slot[q]         then publish READ
  *
  * Cost: alpha + (2 + 1/p) S beta of memory traffic per member. Any p. Block j belongs to member j and may be empty: then
- * nobody waits for j.
+ * no member waits for j.
  */
 #include "intra/algorithms/owners.h"
 

@@ -7,7 +7,7 @@
  *   owners:  await READ of all
  *
  * Cost: 2 alpha + (p-1) system calls; each member copies S, where slots take (1 + 1/p) S. For large vectors. Any p. Block j belongs to
- * member j and may be empty: then nobody waits for j.
+ * member j and may be empty: then no member waits for j.
  */
 #include "intra/algorithms/single_copy.h"
 
@@ -31,7 +31,7 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    int all_own = g.owners == g.p; /* who owns nothing fetches all */
+    int all_own = g.owners == g.p; /* else the busiest member is one that owns nothing and fetches all */
 
     return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = all_own ? g.p - 1 : g.owners, .fetched = all_own ? (double)(g.p - 1) / g.p : 1,
                               .work = {{g.p, all_own ? 1.0 / g.p : 0, 0}}, .read_by_all = 1.0 / g.p};

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Last-arriver combining in shared memory: everybody puts its vector into its slot and raises its flag; whoever finds all flags raised adds
- * up all slots into that of member 0 and says so, for member 0; everybody copies the sum. One adds for all, and who came before it waits
- * once.
+ * Last-arriver combining in shared memory: everybody puts its vector into its slot and raises its flag. The member that finds all
+ * flags raised adds up all slots into that of member 0, and publishes a flag for member 0. Then everybody copies the sum. One
+ * member adds for all, and those that arrive before it wait once.
  *
  *   slot[r] = in;  elect: the last adds slot[0] = slot[0] op slot[1] op ... op slot[p-1], publishes SUMMED of 0
  *   await SUMMED of 0;  out = slot[0]
  *
- * Cost: 2 alpha + (p + 3) S beta of memory traffic for the last, 4 S beta for the others. For more ranks than cores: where ranks take turns
- * on a core they copy one after the other anyway, and by the n-ary one each of them would read all p slots; by the sliced one they would
- * take turns once more. Any p, any operation; folded in rank order, whoever does it.
+ * Cost: 2 alpha + (p + 3) S beta of memory traffic for the last, 4 S beta for the others. For more ranks than cores: ranks that
+ * take turns on a core copy one after the other anyway. In the n-ary algorithm each of them would read all p slots; in the sliced
+ * one they would take turns once more. Any p, any operation; folds in rank order, whichever member does it.
  * Source: the centralized barrier, whose last arriver releases the others (Mellor-Crummey and Scott, ACM TOCS 9, 1991), with the sum in it.
  */
 #include "runtime/plan/plan.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * n-ary all-reduce level by level: reduce-scatter inwards out (reduce_scatter_levels.c), all-gather outwards in
- * (allgather_levels.c), and between them, across the domains of the node, this stage: both in one. Of what a member has
- * charge of, each domain has a sum, which stands at the member's deputy there (domains.h).
+ * (allgather_levels.c), and between them, across the domains of the node, this stage: both in one. Each domain has a
+ * sum of the blocks that a member has charge of. The member's deputy in that domain holds this sum (domains.h).
  *
  *   slot[r] = in, what those have charge of whose deputy r is;  publish FILLED
  *   for each other domain:  await FILLED of the deputy there;  row = r's charge in its slot

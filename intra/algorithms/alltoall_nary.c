@@ -6,8 +6,8 @@
  *   slot[r] = row r of in, but for block r>r;  publish FILLED
  *   for q = r+1, r+2, ...:  await FILLED of q;  out[q>r] = block q>r of slot[q]         then publish READ
  *
- * Cost: alpha + (4 - 2/p) S beta of memory traffic per member. Any p. A member may have nothing to get: then it waits for
- * nobody.
+ * Cost: alpha + (4 - 2/p) S beta of memory traffic per member. Any p. A member that has nothing to get waits
+ * for no other.
  */
 #include "intra/algorithms/owners.h"
 

@@ -7,7 +7,7 @@
  *   await READ of all that have something to get
  *
  * Cost: 2 alpha + (p-1) system calls; each member copies S, where slots take (2 - 1/p) S. For large blocks. Any p. A
- * member may have nothing to get: then it waits for nobody, and nobody for it.
+ * member that has nothing to get waits for no other, and no other member waits for it.
  */
 #include "intra/algorithms/single_copy.h"
 

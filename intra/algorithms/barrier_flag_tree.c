@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tree barrier in shared memory: a member raises its flag when its children have raised theirs; when member 0 has seen
- * its children's, it raises the second flag, and everybody who sees its parent's raises its own. Member v has the
- * children 8 v + 1 .. 8 v + 8, so nobody reads more than nine lines.
+ * Tree barrier in shared memory: a member raises its flag when its children have raised theirs. When member 0 has seen
+ * its children's flags, it raises its second flag. A member that sees its parent's second flag raises its own. Member v
+ * has the children 8 v + 1 .. 8 v + 8, so no member reads more than nine cache lines.
  *
  *   await HERE of my children;  publish HERE;  await GO of my parent;  publish GO
  *

@@ -32,7 +32,7 @@ static inline int hx_domain_of(const struct hx_builder *b, int member)
     return domain;
 }
 
-/* Of a group that starts at `start` and ends before `end`, who stands there for the place-th of n elsewhere. */
+/* The deputy of the member at `place` among n, in a group that starts at `start` and ends before `end`. */
 static inline int hx_deputy(int start, int end, int place, int n)
 {
     return start + (int)((int64_t)place * (end - start) / n);

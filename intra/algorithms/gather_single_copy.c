@@ -5,7 +5,7 @@
  *   member j:  offer READY;  await READ of root
  *   root:      for j = r+1, r+2, ...:  await READY of j;  out[j] = block j of in of j         then publish READ
  *
- * Cost: 2 alpha + (p-1) system calls; the root copies S, and nobody else anything. For large blocks. Any p.
+ * Cost: 2 alpha + (p-1) system calls; the root copies S, and no other member copies. For large blocks. Any p.
  */
 #include "runtime/plan/plan.h"
 

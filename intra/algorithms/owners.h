@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Owners: the members whose block may hold something. With few lanes most members of a large node own nothing, and
- * nobody waits for them. Holders: who collects or hands out a member's block. */
+/* Owners: the members whose block may hold something. With few lanes most members of a large node own nothing, and no
+ * member waits for them. Holder: the member that collects or hands out another member's block. */
 #pragma once
 
 #include "runtime/plan/plan.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * n-ary reduce-scatter level by level: in the innermost domains of a node, then in each larger one across the domains in
- * it. This is one of its stages. Of what a member has charge of, each domain has a sum, which stands at the member's deputy
- * there (domains.h).
+ * it. This is one of its stages. Each domain has a sum of the blocks that a member has charge of. The member's deputy in
+ * that domain holds this sum (domains.h).
  *
  *   slot[r] = in, what those have charge of whose deputy r is;  publish FILLED
  *   for each other domain:  await FILLED of the deputy there;  row = r's charge in its slot

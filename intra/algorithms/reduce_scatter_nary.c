@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * n-ary reduce-scatter in shared memory: everybody puts the others' blocks into its slot and says so; the owner of a
- * block reads it in all p slots in one pass and writes the sum straight to its output.
+ * n-ary reduce-scatter in shared memory: everybody puts the blocks of the other members into its slot and raises a flag.
+ * The owner of a block reads it in all p slots in one pass and writes the sum straight to its output.
  *
  *   slot[r] = in, but for block r;  publish FILLED
  *   owners:  await all;  out[r] = block r of slot[0] op ... op slot[p-1];  publish READ
  *
  * Cost: alpha + (3 - 1/p) S beta of memory traffic per member. Any p, any operation; fold in rank order. Block j
- * belongs to member j and may be empty: then j waits for nobody, and nobody for j.
+ * belongs to member j and may be empty: then j waits for no member, and no member waits for j.
  */
 #include "intra/algorithms/owners.h"
 

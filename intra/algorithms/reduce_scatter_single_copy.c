@@ -10,7 +10,7 @@
  * The sum comes last, so that out may stand in in, at another block, and READ is not kept waiting.
  *
  * Cost: 2 alpha + (p-1) system calls; each member fetches S (p-1)/p and adds up S, from its own cache. For large vectors.
- * Any p, any operation; fold in rank order. Block j belongs to member j and may be empty: then nobody waits for j.
+ * Any p, any operation; fold in rank order. Block j belongs to member j and may be empty: then no member waits for j.
  */
 #include "intra/algorithms/single_copy.h"
 

@@ -6,7 +6,7 @@
 
 enum { HX_LOWER_FILLED, HX_LOWER_READ };
 
-/* Put in into the slot, for the higher members: the last has nobody to tell. */
+/* Put in into the slot, for the higher members. The last member has none, and does nothing. */
 static inline void hx_lower_publish(struct hx_builder *b)
 {
     int higher = b->p - 1 - b->me;
@@ -19,7 +19,7 @@ static inline void hx_lower_publish(struct hx_builder *b)
     hx_publish(b, HX_LOWER_FILLED);
 }
 
-/* Of the last member. */
+/* The counts of the last member, which reads most. */
 static inline struct hx_counts hx_scan_slots_counts(struct hx_group g)
 {
     return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, g.p}}};

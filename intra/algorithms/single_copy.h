@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the single-copy algorithms have in common. */
+/* Shared by the single-copy algorithms. */
 #pragma once
 
 #include "intra/algorithms/owners.h"
 
-/* My block of the others' in, into rows of SCRATCH in their order, each once its flag is up. Everybody begins with the member after
- * itself, so that no two read one at a time. hx_reduce_rows then folds them. */
+/* Fetch my block of every other member's in, once its flag is up, into rows of SCRATCH in the order of members. Everybody begins
+ * with the member after itself, so that no two read from the same one at a time. hx_reduce_rows then folds the rows. */
 static inline void hx_fetch_rows(struct hx_builder *b, int flag)
 {
     for (int i = 1; i < b->p; i++) {

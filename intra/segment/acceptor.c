@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The acceptor: while the host waits for its launcher, up to the fence, it takes connections out of the kernel's short queue, so
  * that strangers cannot fill it. It is not a thread: once a process has had two threads, every call of Hierax takes a lock.  It
- * closes connections of other users at once. Of this user's connections it keeps a few more than there are ranks. If there are too
+ * closes connections of other users at once. It keeps a few more connections of this user than there are ranks. If there are too
  * many, it closes the oldest one that has sent nothing for SILENT_SECONDS. A rank sends its hello at once; a slower rank connects
  * again. Without that time a hello might arrive just before the close, and its rank would think that it was delivered. */
 #include "intra/segment/segment.h"

@@ -137,8 +137,8 @@ static int welcome_send(const struct guest *guest, const struct hx_welcome *welc
 }
 
 /* Pass the segment, or the reason why there is none, to every guest, and receive whether the guest could map it. A guest that could
- * not counts as arrived, so the others do not wait for it, and read the reason. One guest after the other, because the kernel
- * limits the descriptors that a user has sent and nobody has received (ETOOMANYREFS). */
+ * not counts as arrived, so the others do not wait for it, and read the reason. Guests are served one after the other, because
+ * the kernel limits a user's descriptors that are sent and not yet received (ETOOMANYREFS). */
 static void guests_welcome(const struct guest *guests, struct hx_welcome *welcome, const unsigned char *secret, double timeout,
                            struct hx_shared *shared)
 {

@@ -10,8 +10,8 @@
  *   host           to one guest after the other: send the memfd, the list of ranks and eventfds, and proof of the secret
  *   this guest     answer whether it could map the memfd
  *
- * The secret itself never crosses the socket, and a recorded hello admits nobody. The acceptor keeps connections until the fence.
- * Then the host looks at each connection once: a process that has not sent its hello by then is a stranger.
+ * The secret itself never crosses the socket. No process can join with a recorded hello. The acceptor keeps connections until the
+ * fence. Then the host looks at each connection once: a process that has not sent its hello by then is a stranger.
  *
  * A rank that fails still goes to the fence. The host sends the reason to the other ranks of its node.
  *

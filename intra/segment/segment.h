@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the files of this folder share: the messages of the handshake (join.c), the node's socket, and the acceptor. */
+/* Shared by the files of this folder: the messages of the handshake (join.c), the node's socket, and the acceptor. */
 #pragma once
 
 #include "runtime/bootstrap/bootstrap.h"
