@@ -245,8 +245,8 @@ int hx_bound_fits_blocks(const struct hx_bound *bound, const struct hx_blocks *b
     return 1;
 }
 
-/* What a plan counts in. Elements of the program's own types are cut where nothing is reduced, so that however long they are slices stay
- * short. */
+/* The bytes of a plan's unit. If nothing is reduced, elements of the program's own types are cut. So slices stay short even if
+ * the elements are long. */
 static uint32_t unit_bytes(struct hx_call_key key)
 {
     size_t bytes = hx_dtype_bytes(key.dtype);

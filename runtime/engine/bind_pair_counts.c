@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traffic: each call of an all-to-all with counts sends and receives other lengths, so what bind has written down of its only slice is
- * placed anew. Of what a rank sends and receives itself when the call begins; of what it carries for others when it has learnt that.
+ * Traffic: each call of an all-to-all with counts sends and receives other lengths. So each call computes again the places that
+ * bind has computed for its only slice. It places a rank's own blocks when the call begins, and blocks of other ranks when it has
+ * learnt their lengths.
  */
 #include "runtime/engine/engine.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bind's last part: the steps of a plan get offsets and addresses, each for one slice. Of a stage of only one slice all do at once
- * (hx_bind_steps); of others each as it is issued. */
+/* Bind's last part: the steps of a plan get offsets and addresses, each for one slice. If a stage has only one slice, all its
+ * steps get them at once (hx_bind_steps). Otherwise each step gets them when it is issued. */
 #include "runtime/base/stream.h"
 #include "runtime/engine/engine.h"
 #include "runtime/plan/items.h"
 #include <stdlib.h>
 
-/* Where the place-th slice of a window begins, after the base of its space. SLOT: that of the node's first row. */
+/* The start of the place-th slice of a window, after the base of its space. SLOT: the slice in the node's first row. */
 static size_t slice_offset(const struct hx_node *node, const struct hx_bound_stage *bs, enum hx_space space,
                            unsigned parity, size_t place)
 {
@@ -47,7 +47,7 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
 
     *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = !(bs->reduces_by_spans && reduces), .peer = step->peer,
                                   .n = step->n, .tag = step->tag, .handle = step->handle, .plan_step = step};
-    if (step->nblocks == 0) { /* no data: a flag, or (then nobody looks at what stands here) JOIN and LEARN */
+    if (step->nblocks == 0) { /* no data: a flag; or JOIN and LEARN, which do not read these fields */
         const struct hx_flag(*flags)[HX_NODE_FLAGS] = node->controls[0].flags;
         for (int parity = 0; parity < 2; parity++)
             out->flag_offset[parity] = (size_t)((const char *)&flags[parity][bs->stage->first_flag + step->tag].epoch -
@@ -153,8 +153,9 @@ hx_status_t hx_bind_steps(const struct hx_node *node, struct hx_bound *bound)
 
 /* ---- steps that write around the caches: see stream.h */
 
-/* Do the buffers of this node's ranks fill its caches, so that results have left them by the time that somebody reads them? HX_STREAM says
- * from how long a rank's result on. A virtual machine tells of its host's whole last-level cache: it gets no more than a part of it. */
+/* Do the buffers of this node's ranks fill its caches, so that results have left them before a rank reads them? HX_STREAM gives
+ * the bytes of a rank's result from which they do. A virtual machine reports its host's whole last-level cache: it gets only a
+ * part of it. */
 static int fills_caches(const struct hx_engine *engine, const struct hx_bound *bound)
 {
     const struct hx_shape *shape = engine->members->shape;
@@ -173,7 +174,8 @@ static int fills_caches(const struct hx_engine *engine, const struct hx_bound *b
     return job->llc_bytes > 0 && n * (in + out) >= ((double)job->llc_bytes < part ? (double)job->llc_bytes : part);
 }
 
-/* Lengths that nobody knows yet; and results that are read again before the call ends: to divide them, or aside from the caller's buffer. */
+/* No, if lengths are not known yet. No, if the call reads results again before it ends: to divide them, or because they are not
+ * in the caller's buffer. */
 static int may_stream(const struct hx_call_key *key)
 {
     return !hx_coll_has_pair_counts(key->coll) && key->op != HX_AVG && key->coll != HX_COLL_REDUCE_SCATTER;

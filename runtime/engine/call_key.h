@@ -12,7 +12,7 @@ enum hx_purpose {
 #undef HX_PURPOSE
 };
 
-/* Where ranks' blocks differ: the caller's arrays, one entry per rank. */
+/* The caller's arrays if ranks' blocks differ: one entry per rank. */
 struct hx_blocks {
     const size_t *counts; /* NULL: they do not differ */
     const size_t *displs; /* in OUT, or of a scatter in IN; NULL: one after the other */
@@ -20,7 +20,7 @@ struct hx_blocks {
     uint64_t hash;        /* of what the arrays hold, never 0; 0 without counts */
 };
 
-/* What calls have in common that can share a bound plan: all but the buffers. */
+/* Calls with the same key can share a bound plan: the key has all but the buffers. */
 struct hx_call_key {
     enum hx_coll coll;
     hx_dtype_t dtype;
@@ -50,7 +50,7 @@ static inline struct hx_call_key hx_call_key_barrier(enum hx_purpose purpose)
     return hx_call_key_for(purpose, 0, hx_call_key_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1)); /* a token */
 }
 
-/* Has everybody entered such a call when it ends? Nobody waits for who has an empty block. */
+/* Have all ranks entered such a call when it ends? No rank waits for a rank that has an empty block. */
 static inline int hx_call_key_awaits_all(const struct hx_call_key *key)
 {
     return hx_coll_awaits_all(key->coll) && !key->blocks.some_empty;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The data of a plan: its COPY and REDUCE steps. A step's operands are named by space and blocks. Where each is one
- * span, bind has written down an offset, and the step is one memcpy or one call of a kernel over all sources. Where
- * blocks are scattered (they wrap around, or are several pieces of the vector), the spans of all operands are walked
- * side by side.
+ * The data of a plan: its COPY and REDUCE steps. A step names its operands by space and blocks. If each operand is one span, bind
+ * has computed an offset, and the step is one memcpy or one call of a kernel over all sources. If blocks are scattered (they wrap
+ * around, or are several pieces of the vector), the step walks the spans of all operands side by side.
  */
 #include "runtime/base/memcpy.h"
 #include "runtime/base/stream.h"
@@ -47,7 +46,7 @@ static inline void piece_copy(const struct hx_run *run, const struct hx_bound_st
         hx_memcpy(dst, src, bytes);
 }
 
-/* The sources of a reduce, from src on: a slot of every member, or rows of which own has none. */
+/* The sources of a reduce, from src on: a slot of every member, or rows. own has no row. */
 static const void **sources_collect(const struct hx_run *run, const struct hx_bound_stage *bs,
                                     const struct hx_bound_step *step, const unsigned char *src, int own)
 {

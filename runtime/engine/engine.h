@@ -5,13 +5,12 @@
  * walks a plan of one slice, blocking; run_slices.c keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
- * Slots are reused from call to call: call c writes into the bank that call c-2 used, which long slots go through part by part, so that
- * they are not taken back from the cache of who read them last. Whoever starts c has ended c-1;
- * if all ranks had entered c-1 by then (awaits_all), all had left c-2 and nobody needs to be asked. After a c-1 that
- * does not await all (it has a root, or is a scan, or some blocks may be empty) whoever writes a slot first waits until
- * all ranks of its node have left c-2. Between nodes a rank that only sends could still run ahead of the others for
- * ever, and match ids of calls repeat: after HX_CALLS_AHEAD such calls in a row the next one begins with a barrier
- * (hx_call_is_ahead).
+ * Slots are reused from call to call: call c writes into the bank that call c-2 used. Long slots use the bank part by part, so that
+ * a call does not take them back from the cache of the rank that read them last. A rank that starts c has ended c-1. If all ranks
+ * had entered c-1 by then (awaits_all), all had left c-2, and the rank need not ask. If c-1 does not await all (it has a root, or
+ * is a scan, or some blocks may be empty), a rank waits until all ranks of its node have left c-2 before it writes a slot. Between
+ * nodes a rank that only sends could still run ahead of the others for ever, and match ids of calls repeat. So after HX_CALLS_AHEAD
+ * such calls in a row the next one begins with a barrier (hx_call_is_ahead).
  */
 #pragma once
 
@@ -36,7 +35,7 @@ struct hx_transfer {
     size_t within;
 };
 
-/* Where an operand stands: bytes after the base of its space, in calls of either parity. */
+/* The place of an operand: bytes after the base of its space, in calls of either parity. */
 struct hx_operand {
     enum hx_space space;
     size_t offset[2];
@@ -46,7 +45,7 @@ struct hx_operand {
 struct hx_bound_step {
     enum hx_opcode op;
     int contiguous; /* every operand is one span; else offsets are of the slice, and the layout is asked for spans */
-    int streams;    /* COPY, FETCH: nobody reads soon what it writes. It goes around the caches, see stream.h */
+    int streams;    /* COPY, FETCH: no rank reads the result soon, so it goes around the caches: see stream.h */
     uint32_t peer, n, tag, handle;
     uint32_t self;           /* AWAIT: the member whose flag is not looked at: this rank, unless it awaits that flag alone */
     uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
@@ -65,7 +64,7 @@ struct hx_instance { /* one slice of one stage under way */
     uint64_t slice;
     uint64_t since;  /* HX_TRACE: when it was started */
     uint32_t pc;     /* the next step */
-    uint32_t cursor; /* how far an AWAIT or JOIN has come; 0 outside of these */
+    uint32_t cursor; /* progress of an AWAIT or JOIN; 0 outside of these */
     struct hx_transfer *transfers;
 };
 
@@ -105,7 +104,7 @@ struct hx_bound {
     uint64_t *starts, *places; /* of sizes; one piece of memory */
     struct hx_sizes sizes;
     struct hx_pair_counts pair_counts; /* of the call under way */
-    size_t *heard;             /* where it has lengths to learn; else NULL */
+    size_t *heard;             /* the lengths that it learns; NULL: it learns none */
     uint64_t kept; /* a call may write what others of its node read only when they have left the call that is so many calls before it: see
                     * bind.c. UINT64_MAX: it writes no such thing */
     size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
@@ -170,13 +169,13 @@ struct hx_engine {
     uint64_t bytes_moved;    /* of its messages, when hx_stall_tell looked last */
     int awaits_finished;     /* if pairs: 1 + the awaited rank that the last look found in hx_finalize, or 0 */
     int refused;             /* if pairs: 1 + a member that the last look found to have failed in a group with this rank, or 0 */
-    uint64_t told;           /* the last call for which a warning told that it waits long */
-    int blocks;              /* 1: the program is in a blocking call until the call under way ends; 0: it tests the call now and then */
+    uint64_t told;           /* the last call for which a warning reported a long wait */
+    int blocks;              /* 1: the program is in a blocking call until the call under way ends; 0: it tests the call at times */
     uint64_t *pairs;         /* [ranks][2] messages received from each rank and sent to it: they replace call in match ids (pairs.h); or
                               * NULL */
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, shared_alloc_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
-    unsigned char token;   /* what a barrier sends and receives */
+    unsigned char token;   /* the byte that a barrier sends and receives */
     /* non-blocking calls: */
     struct hx_run run;       /* that of the first */
     enum { HX_IDLE, HX_AWAITS_SLOTS, HX_RUNS } running;
@@ -197,7 +196,7 @@ uint64_t hx_engine_last_call(const struct hx_engine *engine);
 void hx_engine_close(struct hx_engine *engine);
 /* Memory for at least this many bytes of WORK and SCRATCH, instead of what there was. Errors: HX_ERR_NOMEM. */
 hx_status_t hx_engine_grow(struct hx_engine *engine, size_t bytes);
-/* Plan the next calls anew: drop what is bound. */
+/* Drop all bound plans, so that the next calls plan again. */
 void hx_engine_forget_bound(struct hx_engine *engine);
 
 static inline struct hx_bound **hx_bound_set(struct hx_engine *engine, struct hx_call_key key)
@@ -234,22 +233,22 @@ hx_status_t hx_bind_plan(struct hx_engine *engine, struct hx_call_key key, const
 /* Run one collective to its end. Blocking. name: of the public function, for messages. */
 hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
 
-/* The same in parts, for a call that does not block: engine->run. Advance returns nonzero when the call is to be ended: it is complete, or
- * has failed. */
+/* The same in parts, for a call that does not block: engine->run. If advance returns nonzero, the caller must end the call: it
+ * is complete, or has failed. */
 void hx_run_begin(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
 int hx_run_advance(struct hx_engine *engine);
 hx_status_t hx_run_end(struct hx_run *run);
 
-/* Of a run that has failed: its messages are taken back, and its buffers are the caller's own again. Tells the ranks that may wait for it. */
+/* For a run that has failed: take its messages back, and return its buffers to the caller. Tells the ranks that may wait for it. */
 void hx_run_cancel(struct hx_run *run);
 
 /* ---- inside the engine */
 
 void hx_bound_release(struct hx_bound *bound);
-/* What the next run of a plan sends and receives: the caller's arrays, until its end. */
+/* Set the lengths and places of the next run of a plan: the caller's arrays, until its end. */
 void hx_bound_set_pair_counts(struct hx_engine *engine, struct hx_bound *bound, const struct hx_pair_counts *pair_counts);
-/* The run has heard how long the blocks are that it moves for others. Errors: HX_ERR_ARG, a rank of this node sends this one more or less
- * than it expects. */
+/* The run now knows the lengths of the blocks that it moves for other ranks. Errors: HX_ERR_ARG, a rank of this node sends this
+ * rank more or less than it expects. */
 hx_status_t hx_bound_learn(struct hx_run *run);
 /* Addresses of a step for one slice. */
 void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, const struct hx_step *step,
@@ -332,6 +331,6 @@ void hx_shm_rings_cancel(struct hx_engine *engine);  /* forget all transfers und
 /* Among the signatures of calls that this rank has bound last in the engine, is there one for which match holds? *out: that one. */
 typedef int hx_signature_match_t(const struct hx_signature *signature, void *arg);
 int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *match, void *arg, struct hx_signature *out);
-/* What a message has failed with (net.done < 0). */
+/* The status with which a message has failed (net.done < 0). */
 hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t);
 void hx_transfer_cancel_all(struct hx_run *run);

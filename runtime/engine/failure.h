@@ -32,8 +32,8 @@ void hx_failure_note(const struct hx_engine *engine, const struct hx_failure *fa
 /* The failure that member i of this node has recorded; NULL: none. */
 const struct hx_failure *hx_failure_of(const struct hx_engine *engine, int i);
 
-/* Has a rank of this node recorded a failure of the engine's communicator, its own or one that it was told of, with a status other than but?
- * Returns the failure, and records it for this rank too; NULL: there is none. */
+/* Has a rank of this node recorded a failure of the engine's communicator, with a status other than but? The failure may be its
+ * own, or another rank may have reported it. Returns the failure, and records it for this rank too; NULL: there is none. */
 const struct hx_failure *hx_failure_look(const struct hx_engine *engine, hx_status_t but);
 
 /* The question to a rank of another node for which the run waits. */

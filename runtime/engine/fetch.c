@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * FETCH: single copy. What a member of this node has in its own buffers is read where it stands, by the kernel (cross-memory attach,
- * process_vm_readv), instead of being put into a slot first: one pass over the data instead of two, at the price of a system call.
- * Memory of hx_alloc is mapped here as well and copied without one (shared_alloc.c).
- * Whoever is read has told its process and buffers in its control line, which its flag published; and it does not leave the call
- * before it has heard that it was read, which is in the plan and proved by the checker. Unless its call fails, by HX_TIMEOUT for one: then
- * it clears the buffers in its line before the caller may write there, and whoever then finds them cleared after it has read fails too.
+ * FETCH: single copy. The kernel reads from the buffers of a member of this node (cross-memory attach, process_vm_readv), and the
+ * member puts nothing into a slot. This is one pass over the data instead of two, at the price of a system call. Memory of hx_alloc
+ * is mapped here as well and copied without a system call (shared_alloc.c).
+ * A member publishes its process and buffers in its control line, by its flag. It does not leave the call before the readers have
+ * confirmed that they have read: the plan has steps for this, and the checker proves it. Only a call that fails, for example by
+ * HX_TIMEOUT, leaves earlier. Then the member clears the buffers in its line before the caller may write there. A reader that finds
+ * them cleared after it has read fails too.
  */
 #include "runtime/engine/failure.h"
 #include "runtime/engine/fetch.h"
@@ -29,7 +30,7 @@ struct pieces {
     struct iovec to[PIECES], from[PIECES];
     unsigned long n;
     size_t bytes;
-    struct hx_view view; /* what of its memory is mapped here */
+    struct hx_view view; /* the part of its memory that is mapped here */
     size_t viewed;       /* bytes copied from there */
 };
 
@@ -57,7 +58,7 @@ static hx_status_t given_up_fail(const struct hx_run *run, int rank)
     return hx_fail(HX_ERR_STATE, "%s: rank %d of the job has left the call with an error", run->name, rank);
 }
 
-/* Who has failed may have ended since, and that is not why. */
+/* A rank that has failed may have ended since. Then the reason is its failure, not its end. */
 static hx_status_t ended_fail(const struct hx_run *run, int rank, int pid)
 {
     const struct hx_failure *failure = hx_failure_look(run->engine, HX_ERR_PEER_DEAD);
@@ -144,7 +145,7 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
 static uint64_t number; /* that the others of the node try to read */
 static int offered;
 
-/* Of whom: processes of several namespaces may have the same pid, and the same address. */
+/* One number per process: processes of several namespaces may have the same pid, and the same address. */
 static uint64_t number_of(const struct hx_doorbell *whose, int place)
 {
     return (whose->number ^ (uint64_t)whose->pid << 32) + (uint64_t)(place + 1) * 0x9e3779b97f4a7c15u;

@@ -4,8 +4,8 @@
 
 #include "runtime/ports/node.h"
 
-/* Let the ranks of the node read this one's memory; then, once all have done so, see whether this one can read theirs. What it finds is in
- * the node's header when all have arrived. */
+/* Let the ranks of the node read this one's memory; then, once all have done so, see whether this one can read theirs. The
+ * result is in the node's header when all have arrived. */
 void hx_fetch_offer(struct hx_shared *shared);
 void hx_fetch_try(struct hx_shared *shared);
 void hx_fetch_end(void); /* not any more */

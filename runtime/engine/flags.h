@@ -77,7 +77,7 @@ static inline void hx_flag_publish(const struct hx_run *run, const struct hx_ins
 
 /* Raise the own flag, then look at all flags. These stores and loads are sequentially consistent, so the member that stored last finds all
  * flags raised. Others may find the same. Exactly one of these moves `elected` from an earlier epoch to this one and is elected
- * (tests/model/election.pml). If a member has raised its flag in a different call, nobody is elected, and run->status is
+ * (tests/model/election.pml). If a member has raised its flag in a different call, no member is elected, and run->status is
  * HX_ERR_MISMATCH. */
 static __attribute__((noinline)) int hx_is_elected(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
@@ -105,8 +105,8 @@ static inline int hx_flag_reached(const struct hx_run *run, const struct hx_inst
            hx_flag_awaited(run, instance, step);
 }
 
-/* Is the mate behind: in an earlier call, or before a flag that this rank has set or awaits from it? (Where one is elected, anybody may be
- * the one that sets it. Where only some members set a flag, of the others it is said of as well: they only get the core too often.) */
+/* Is the mate behind: in an earlier call, or before a flag that this rank has set or awaits from it? (If one is elected, any
+ * member may set the flag. If only some members set a flag, the others count as behind too: they only get the core too often.) */
 static inline enum hx_awaited hx_mate_awaited(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     const struct hx_bound_stage *bs = instance->stage;

@@ -23,7 +23,7 @@ struct hx_members {
     struct hx_engine *blocking;  /* that of blocking calls: its context tells failures */
     hx_status_t failed;          /* the first error that leaves ranks out of step; every later call returns it */
     char detail[HX_DETAIL_BYTES];
-    char why[HX_DETAIL_BYTES];   /* what its calls fail of, from when any thread finds it to when they do; "": they go on */
+    char why[HX_DETAIL_BYTES];   /* why its calls fail, from when a thread finds it until they fail; "": they go on */
 };
 
 /* The context of engine `which` of these members; and the prefix of match ids and flows of messages in that context. The prefix has bits bits: the

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Windows of hx_alloc that other ranks of the node have told in their control lines: mapped when this rank first reads from one, by its
- * owner's descriptor under /proc, and kept mapped. Where one cannot be mapped, FETCH reads as of any other memory.
+ * Allocations of hx_alloc that other ranks of the node have published in their control lines. When this rank first reads from one,
+ * it maps the allocation by its owner's descriptor under /proc, and keeps it mapped. If it cannot be mapped, FETCH reads it like
+ * any other memory.
  */
 #include "runtime/base/log.h"
 #include "runtime/engine/shared_alloc.h"
@@ -30,7 +31,7 @@ static void map_close(struct hx_peer_map *map)
     free(map);
 }
 
-/* Is the file the allocation that was told, and can it not become shorter, which would end this process as it reads? */
+/* Is the file the published allocation? And can it not become shorter, which would end this process as it reads? */
 static int file_is_shared_alloc(int fd, uint64_t inode, struct stat *st)
 {
     int seals = fcntl(fd, F_GET_SEALS);

@@ -10,17 +10,17 @@ struct hx_engine;
 struct hx_process;
 struct hx_run;
 
-/* What public calls do for the engine. */
+/* Functions of the public calls that the engine uses. */
 struct hx_owner {
     /* Let all non-blocking calls of this process move that can. */
     void (*pump)(struct hx_process *process);
-    /* The run has failed: so has its communicator. Calls hx_run_cancel once others can read why. */
+    /* The run and its communicator have failed. Calls hx_run_cancel once others can read why. */
     void (*broken)(struct hx_run *run);
     /* Tell peer, a rank of the job on another node and of the engine's communicator, who has died and why that communicator has failed. */
     void (*tell)(const struct hx_engine *engine, int peer);
 };
 
-/* What a process knows of the way from the others' caches: see shm_write.h. */
+/* The time from the other ranks' caches, as a process has measured it: see shm_write.h. */
 struct hx_distance {
     size_t shared_bytes; /* since it has measured last, */
     unsigned measured;   /* the how many-th time, */
@@ -43,6 +43,6 @@ struct hx_process {
     struct hx_whereabouts *whereabouts;     /* of other ranks: see whereabouts.h; NULL until used */
     struct hx_distance distance;            /* from the other ranks of the node */
     struct hx_shared_alloc *shared_allocs;  /* see shared_alloc.h */
-    struct hx_peer_map **peer_maps;         /* [ranks of the node] those of others that are mapped here; NULL until used */
+    struct hx_peer_map **peer_maps;         /* [ranks of the node] the others' allocations mapped here; NULL until used */
     uint64_t shared_allocs_made;
 };

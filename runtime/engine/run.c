@@ -250,7 +250,7 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
     return HX_SUCCESS;
 }
 
-/* Of a call that is not on the fast path: where the lengths of an all-to-all with counts stand, and, for the others, IN and OUT. */
+/* Publish the buffers of a call that is not on the fast path: the lengths of an all-to-all with counts, else IN and OUT. */
 static void buffers_tell(struct hx_run *run)
 {
     for (int i = 0; i < 2; i++) { /* an offer's flag publishes them */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What run.c and run_slices.c have from each other, and how both issue a step. */
+/* Functions that run.c and run_slices.c share, and how both issue a step. */
 #pragma once
 
 #include "runtime/engine/flags.h"
 
-/* Let rings, network and other calls move. Returns nonzero when something moved. */
+/* Let rings, network and other calls make progress. Returns nonzero if anything moved. */
 int hx_run_move_others(struct hx_run *run);
 struct hx_wait hx_run_wait_of(struct hx_run *run, int (*look)(void *));
 /* Returns 0 when the run has failed, by its time-out maybe. */

@@ -107,7 +107,7 @@ void hx_slices_begin(struct hx_run *run)
     run->waits = NULL;
 }
 
-/* What moves and ends a wait may be other calls' messages: the time goes on. */
+/* A message of another call may move and end a wait. Then the wait's time goes on. */
 void hx_slices_run(struct hx_run *run)
 {
     const struct hx_wait wait = hx_run_wait_of(run, progress_look);

@@ -16,9 +16,9 @@ int hx_shared_alloc_close(struct hx_process *process, const void *memory);
 
 /* Tell in this rank's line in which allocation of hx_alloc the buffer at this address stands, if in any. buffer: 0 IN, 1 OUT. */
 void hx_shared_alloc_tell(struct hx_process *process, struct hx_control *mine, int buffer, uintptr_t address);
-/* The allocation that the rank in this row of the segment has told, mapped; empty if it has told none or it cannot be mapped. Good until the
- * next view. */
+/* Map the allocation that the rank in this row of the segment has published. Empty if it has published none or the allocation
+ * cannot be mapped. Valid until the next view. */
 struct hx_view hx_peer_map_view(struct hx_process *process, int row, const struct hx_control *theirs, int buffer);
-/* Give back all that is left of this process, and those of others. */
+/* Free all remaining allocations of this process, and unmap the other processes' allocations. */
 void hx_shared_allocs_close(struct hx_process *process);
 void hx_peer_maps_close(struct hx_process *process);

@@ -5,7 +5,7 @@
  *   sender:    entry[number] = chunk;  full = number + 1 (release)      if number - taken < HX_RING_ENTRIES (acquire)
  *   receiver:  wait for full == number + 1 (acquire);  read the chunk;  taken = number + 1 (release)
  *
- * The numbers only grow. So nobody clears an entry, and the two cache lines have one writer each.
+ * The numbers only grow. So no rank clears an entry, and the two cache lines have one writer each.
  */
 #include "runtime/engine/engine.h"
 #include "runtime/base/memcpy.h"

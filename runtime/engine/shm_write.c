@@ -10,7 +10,7 @@
 #define MEASURE_EVERY (256 << 10) /* bytes: it takes as long as copying a few KiB */
 #define WEIGHT (1.0 / 8)          /* of a measurement */
 #define MOST_NS 300               /* an interrupt counts for no more */
-#define CLOCK_NS 100              /* a clock that takes longer tells nothing, nor does a look at it that was interrupted */
+#define CLOCK_NS 100              /* no measurement if reading the clock takes longer: it is slow, or was interrupted */
 
 static int can_tell(void)
 {
@@ -22,8 +22,8 @@ static int can_tell(void)
 #endif
 }
 
-/* Read what another rank has written at the end of a call; by turns of which no two ranks read the same at once, since a line comes sooner
- * from a neighbour that has just got it. The clock's own time is measured too. */
+/* Read a line that another rank has written at the end of a call. Ranks take turns, so that no two read the same line at once: a
+ * line arrives sooner from a neighbour that has just got it. The clock's own time is measured too. */
 static void measure(const struct hx_node *node, struct hx_distance *distance)
 {
     unsigned turn = distance->measured++, others = (unsigned)node->n - 1;

@@ -2,11 +2,12 @@
 /*
  * Copying into memory that other ranks of the node will read.
  *
- * Ranks that share a last-level cache hand a line over in it. Between ranks that do not, each line makes two journeys from cache to cache, the
- * first to be written, where the reader had it, the second to be read. Stores around the caches (stream.h) make one: to memory. Two cores of an
- * AMD EPYC (Zen 4) that its virtual machine puts near each other or far apart: there a broadcast of 1 MiB takes about 40 us by the first way
- * where they are near and 220 to 350 where they are far, 65 by the second in both cases. So each rank measures now and then for how long a line
- * of another's is under way: about 20 ns and 120 there. Only on AMD's processors: others were not at hand.
+ * Ranks that share a last-level cache hand a line over in it. Between ranks that do not, each line makes two journeys from cache to
+ * cache. The writer first fetches it from the reader's cache, and then the reader fetches it back. Stores around the caches
+ * (stream.h) make one journey: to memory. Take two cores of an AMD EPYC (Zen 4) that its virtual machine puts near each other or
+ * far apart. There a broadcast of 1 MiB by the first way takes about 40 us if they are near and 220 to 350 us if they are far; by
+ * the second way it takes 65 us in both cases. So each rank measures from time to time how long a line of another rank is under
+ * way: about 20 ns and 120 ns there. Only AMD's processors are measured: others have not been tested.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all ranks must say alike of a call: see signature.h. */
+/* The signature of a call, which must be the same on all ranks: see signature.h. */
 #include "runtime/engine/signature.h"
 #include "runtime/engine/engine.h"
 #include <stdio.h>
@@ -75,7 +75,7 @@ static const char *dtype_tell(int32_t code, char text[32])
     return text;
 }
 
-/* The public function of which the call is a part. */
+/* Write the public function that the call is part of. */
 static void part_tell(const struct hx_signature *s, char *text, size_t capacity)
 {
     static const char *const functions[] = {
@@ -157,7 +157,7 @@ int hx_stamps_mismatch(const struct hx_engine *engine, uint64_t mine, uint64_t t
 {
     uint64_t call = mine >> HX_SLICE_BITS;
 
-    /* of other communicators; where pairs count, ranks count each for itself */
+    /* of other communicators; if pairs count their messages, each rank counts for itself */
     return theirs >> HX_SLICE_BITS == call && theirs != mine && call > engine->first_call && !engine->pairs;
 }
 

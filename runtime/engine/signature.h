@@ -28,8 +28,8 @@ uint64_t hx_about_group(int parent_context, const int *members, int n);
 struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of_its_own);
 /* HX_SLICE_BITS bits that stand for the signature, never 0. */
 uint32_t hx_signature_bits(const struct hx_signature *signature);
-/* What the proof of a message covers: these bits, the call's number, and the generation of its communicator (struct hx_comm_id). So a stale
- * message that nobody received is not taken for one of a later call with the same match id. Never 0. */
+/* The bits that the proof of a message covers: these bits, the call's number, and the generation of its communicator (struct
+ * hx_comm_id). So a stale message that no rank received is not taken for one of a later call with the same match id. Never 0. */
 static inline uint32_t hx_signature_mix(uint64_t bits, uint64_t call, uint32_t generation)
 {
     uint32_t mixed = (uint32_t)bits ^ (uint32_t)((call ^ (uint64_t)generation << 32) * UINT64_C(0x9e3779b97f4a7c15) >> 32);

@@ -72,8 +72,8 @@ static hx_status_t doubts(const struct hx_run *run)
     return status;
 }
 
-/* Of the ranks that take part in the call, the one that was found dead first, as a rank of the communicator; or -1. In the creation of a
- * group only its members take part. */
+/* The rank of the communicator that was found dead first, among the ranks that take part in the call; or -1. Only the members of
+ * a group take part in its creation. */
 static int dead_member(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
@@ -271,7 +271,7 @@ static void compare(struct hx_run *run)
 static void pass_on(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
-    int last = -1; /* told: a stage's messages often go to one rank */
+    int last = -1; /* rank that got the failure last: a stage's messages often go to one rank */
 
     for (const struct hx_bound_stage *bs = run->bound->stages; bs < run->bound->stages + run->bound->nstages; bs++)
         for (uint32_t i = 0; i < bs->stage->nsteps; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ends a long wait, and what a failed call tells others. */
+/* The end of a long wait, and the report of a failed call to other ranks. */
 #pragma once
 
 #include "runtime/engine/engine.h"

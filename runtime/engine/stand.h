@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where processes wait, as the segment has it: see whereabouts.h. Private to whereabouts.c and crossing.c. */
+/* The waits of processes, as the segment has them: see whereabouts.h. Private to whereabouts.c and crossing.c. */
 #pragma once
 
 #include "runtime/base/clock.h"
@@ -14,15 +14,15 @@
 
 enum { BLOCKS = 1, STUCK = 2 }; /* flags of a stand */
 
-struct stand { /* what stands in a struct hx_stand */
+struct stand { /* the contents of a struct hx_stand */
     uint64_t beat, since, stamp; /* ns: when this was last renewed; since when the process waits in this call for this rank; the call's stamp */
     int32_t context, awaits;     /* the call's context; the rank of the job that it waits for, or -1 */
     uint64_t flags;
     struct hx_signature signature;
 };
 
-struct heard { /* what stands in a struct hx_heard */
-    uint64_t at;  /* ns: when it came */
+struct heard { /* the contents of a struct hx_heard */
+    uint64_t at;  /* ns: when the answer arrived */
     int64_t rank; /* of the job */
     char text[HX_STAND_BYTES];
 };
@@ -49,7 +49,7 @@ struct hx_whereabouts {
 
 /* Write n words that others may read meanwhile. The first is their time. */
 void hx_words_store(_Atomic uint64_t *words, const void *from, size_t n);
-/* Read them. Returns 0 if nothing stands there, or if its process is writing it. */
+/* Read them. Returns 0 if the words are empty, or if their process is writing them. */
 int hx_words_read(_Atomic uint64_t *words, void *to, size_t n);
 
 static inline uint64_t now_ns(void)

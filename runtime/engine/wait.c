@@ -13,22 +13,22 @@
 #include <unistd.h>
 
 #define SPIN_MAX 4000           /* looks: about 50 us */
-#define SPIN_MIN 5              /* looks at the least: whoever runs on another core may be just a moment late */
-#define SPIN_MIN_RANKS 2        /* per core; with more of them the core is better given away at once */
+#define SPIN_MIN 5              /* looks at the least: a rank on another core may be just a moment late */
+#define SPIN_MIN_RANKS 2        /* per core; with more ranks it is better to yield the core at once */
 #define SPIN_ELSEWHERE 100      /* looks while the mate waits as well */
 #define SPIN_PER_NET_LOOK 200   /* a look at the network costs system calls */
-#define YIELD_FREE_NS 1500      /* a yield that took longer let somebody else run */
-#define YIELD_LONG_NS 1000000   /* for each rank of a core: a yield that took longer met somebody who uses up time slices */
-#define LONG_MIN_NS 10000000    /* where such yields took half of the time, for so long at least, */
-#define LONG_MAX_NS 200000000   /* and not spread over more than this, waits block at once: who sleeps is let in when woken */
+#define YIELD_FREE_NS 1500      /* a yield that took longer let another process run */
+#define YIELD_LONG_NS 1000000   /* for each rank of a core: a yield that took longer met a process that uses up its time slices */
+#define LONG_MIN_NS 10000000    /* if such yields take half of a time of at least this, */
+#define LONG_MAX_NS 200000000   /* and at most this, waits block at once: the kernel runs a woken process at once */
 #define BLOCKS_MIN 16           /* so many of them, and twice as many each time that this happens again soon, */
 #define BLOCKS_MAX 1024         /* up to here */
 #define SOON 64                 /* waits that ended by a yield in between */
 #define YIELD_PHASE_NS 200000   /* then block */
 #define YIELD_WALL_NS 20000000  /* and in any case then: only asleep does a rank look for the dead and the time limit */
-#define SPIN_CLOCK 4096         /* looks of a long spin between looks at the clock */
+#define SPIN_CLOCK 4096         /* looks of a long spin from one reading of the clock to the next */
 #define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
-#define NAP_NS 1000000          /* where nobody rings */
+#define NAP_NS 1000000          /* if no process rings */
 #define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
 #define POLL_STEP_MAX_NS 1000000
 
@@ -143,7 +143,7 @@ static void block_in_futex(struct hx_doorbell *me, uint32_t rings, uint64_t ns)
     syscall(SYS_futex, &me->bell, FUTEX_WAIT, rings, &t, NULL, 0);
 }
 
-/* Returns whether somebody has rung. */
+/* Returns whether the bell was rung. */
 static int block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
 {
     struct pollfd fds[2] = {{.fd = w->shared->wake_fds[w->shared->me], .events = POLLIN},
@@ -155,9 +155,9 @@ static int block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
            read(fds[0].fd, &rings, sizeof(rings)) > 0; /* an eventfd: cannot be short */
 }
 
-/* Sleep, and let other threads in meanwhile. Only one of them polls, since a descriptor wakes one reader at most once:
- * the others sleep on the bell. The one that polls rings for them when it was rung for, since what has come may be
- * theirs; and when it lets go to do other things, so that one of them polls. */
+/* Sleep, and let other threads in meanwhile. Only one of them polls, since a descriptor wakes one reader at most once: the
+ * others sleep on the bell. If a ring ends the poll, the poller rings for the others, since the message may be theirs. It also
+ * rings when it goes to do other things, so that another thread polls. */
 static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, uint64_t ns)
 {
     int locked = w->locked, other_polls = w->polling, is_poller = polls && !other_polls, rung = 0;
@@ -191,7 +191,7 @@ static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint6
     found = look(ctx);
     if (!found && !(polls && net_fd >= 0 && w->net_ops->arm(w->net) != 0))
         block(w, polls, net_fd, rings, ns);
-    else if (!found) /* what was found must still hold when the caller goes on */
+    else if (!found) /* not if look succeeded: its result must still hold when the caller goes on */
         give_way(w);
     if (w->sleepers == 0)
         atomic_store_explicit(&me->sleeping, HX_AWAKE, memory_order_relaxed);
@@ -208,8 +208,8 @@ static int spun_for_long(uint64_t *start)
     return now - *start > YIELD_WALL_NS;
 }
 
-/* Look with pauses. The budget shrinks when it was in vain, so that ranks which share cores with others stop burning
- * them. Who has a mate knows better. */
+/* Look with pauses. If looks are in vain the budget shrinks, so that ranks that share cores stop burning them. A rank with a
+ * mate knows better (w->awaited). */
 static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx, int looks)
 {
     uint64_t start = 0;
@@ -229,8 +229,8 @@ static int spin_phase(struct hx_waiter *w, int (*look)(void *), void *ctx, int l
     return 0;
 }
 
-/* A yield until now took long. Returns whether to block instead: ranks that wait for each other by yields get on by one step in each time
- * slice of somebody else who never gives the core away, as programs of other users do. */
+/* A yield until now took long. Returns whether to block instead. Programs of other users may never yield the core. Then ranks
+ * that wait for each other by yields make only one step in each time slice of such a program. */
 static int yields_in_vain(struct hx_waiter *w, uint64_t now, uint64_t gone)
 {
     w->lost += gone;
@@ -248,8 +248,8 @@ static int yields_in_vain(struct hx_waiter *w, uint64_t now, uint64_t gone)
     return 1;
 }
 
-/* Time in which somebody else had the core does not count: a rank that sleeps is woken on the core of whoever wakes it,
- * and ranks that shared one core would never get to another. */
+/* Time in which another process runs on the core does not count. The kernel wakes a rank on the core of the process that wakes
+ * it, so ranks that share one core would never get to another. */
 static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 {
     uint64_t start = hx_now_ns(), before = start, spent = 0, after, gone;
@@ -267,7 +267,7 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
             return look(ctx);
         if (look(ctx) || spin_phase(w, look, ctx, 0)) {
             w->got++;
-            /* somebody else wants this core: yield sooner the next time; else looking costs nobody anything */
+            /* another process wants this core: yield sooner the next time; else looking costs nothing */
             if (contended)
                 w->spin = w->spin / 2 > w->spin_min ? w->spin / 2 : w->spin_min;
             else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting: the one place that decides how. Look with pause for a budget, then give the core away, then block.
+ * Waiting: the one place that decides how. Look with pauses for a budget, then yield the core, then block.
  *
  *   producer                         sleeper
  *   store data, epoch (release)      read bell -> b
@@ -19,25 +19,25 @@
 #include "runtime/ports/transport.h"
 #include <pthread.h>
 
-/* What the last look was in vain for. A rank with a mate should let it have their processing unit at once while that one has something to
- * do, and else not before what both wait for has had time to come. */
+/* The rank that the last look awaited in vain. If a rank's mate has something to do, the rank yields their processing unit at
+ * once. Otherwise it first looks for a while, so that the flag or message that both await has time to arrive. */
 enum hx_awaited { HX_AWAITED_ANY, HX_AWAITED_MATE, HX_AWAITED_ELSEWHERE };
 
 /* How long something has been waited for without a sign of it, however often other things ended a wait or came between. */
 struct hx_wait_clock {
     uint64_t last;       /* ns: when it was looked at; 0: never */
-    uint64_t waited;     /* ns until then. Of a time in which nobody looked only a part counts: the program was doing something else */
+    uint64_t waited;     /* ns until then. If no look happened for a time, only a part of it counts: the program was busy */
     uint64_t told;       /* of these, when slow was called last */
-    int naps;            /* nobody rings for it: look soon again */
+    int naps;            /* no process rings for it: look soon again */
 };
 
 struct hx_waiter {
     struct hx_shared *shared;
     const struct hx_net_ops *net_ops;
     struct hx_net *net; /* NULL: no endpoint */
-    int spin, spin_min, spin_max; /* looks before the core is given away; adapts between the two */
-    enum hx_awaited awaited;      /* told by the last look, of ranks on one node that have a mate */
-    uint64_t long_ns;             /* a yield that took longer met somebody who keeps the core as long as he may */
+    int spin, spin_min, spin_max; /* looks before the rank yields the core; adapts between the two */
+    enum hx_awaited awaited;      /* set by the last look, if ranks are on one node and have a mate */
+    uint64_t long_ns;             /* a yield that took longer met a process that uses up its time slice */
     uint64_t since, lost, got;    /* since then (0: the next yield): ns in such yields, waits that ended by a yield */
     int blocks, blocks_next;      /* so many waits more block at once; so many it were the last time */
     uint64_t yields, sleeps;
@@ -64,7 +64,7 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_
 void hx_waiter_lock(struct hx_waiter *w);
 void hx_waiter_unlock(struct hx_waiter *w);
 
-/* What is waited for, and how. */
+/* A wait: its condition and its limits. */
 struct hx_wait {
     int (*look)(void *ctx);  /* nonzero: the wait ends */
     void (*slow)(void *ctx); /* called about ten times a second when it lasts long; or NULL */
@@ -75,7 +75,7 @@ struct hx_wait {
 
 /* Call look until it returns nonzero. HX_ERR_TIMEOUT is returned without recording a detail. */
 hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait);
-/* The same without looking for long before it sleeps: for whoever must not take time from a thread that works. */
+/* The same, but it soon sleeps: for a caller that must not take time from a thread that works. */
 hx_status_t hx_sleep_until(struct hx_waiter *w, const struct hx_wait *wait);
 /* The look that ended the wait, or the one in between, was in vain: has it lasted too long? HX_SUCCESS or HX_ERR_TIMEOUT. */
 hx_status_t hx_wait_check(const struct hx_wait *wait);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where each rank is: see whereabouts.h. */
+/* The whereabouts of ranks: see whereabouts.h. */
 #include "runtime/engine/stand.h"
 #include "runtime/engine/failure.h"
 #include "runtime/base/process.h"
@@ -175,7 +175,7 @@ static void row_tell(struct hx_process *process, const struct hx_members *member
 
 /* ---- those of other nodes ------------------------------------------------------------------------------------ */
 
-/* Has any rank of this node got an answer about this rank of another node lately? *heard: that. */
+/* Has any rank of this node got an answer about this rank of another node lately? *heard: that answer. */
 static int heard_of(const struct hx_shared *shared, int rank, struct heard *heard)
 {
     for (int row = 0; row < shared->n; row++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where each rank is. A rank that waits long wants to know what the ranks that it waits for do instead.
+ * The whereabouts of ranks. A rank that waits long wants to know what the ranks that it waits for do instead.
  *
  *   on a node   A rank that waits long writes ten times a second into its line of the segment (struct hx_stand) which call it is in, and
  *               which rank it waits for. The others read the line. If the line is not renewed, the rank is outside Hierax. The reader
@@ -18,7 +18,7 @@
 
 #include "runtime/engine/engine.h"
 
-struct hx_whereabouts; /* what this process has seen and heard of others */
+struct hx_whereabouts; /* this process's knowledge of other ranks */
 
 #define HX_STAND_BYTES sizeof(((struct hx_control_message *)0)->stands.text) /* of a text */
 
@@ -36,8 +36,8 @@ hx_status_t hx_stand_cross(const struct hx_run *run);
 
 /* This process waits for a rank of another node, and has asked it. */
 void hx_stand_late(struct hx_process *process, int rank);
-/* Handle a question of peer (asked), and an answer of peer (heard). members, engine: those of the context of the call in which peer waits;
- * NULL: peer and this rank have no such communicator, or this rank has not used the context. */
+/* hx_stand_asked handles a question of peer, hx_stand_heard an answer. members, engine: those of the context of the call in
+ * which peer waits. NULL: peer and this rank have no such communicator, or this rank has not used the context. */
 void hx_stand_asked(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,
                     const struct hx_control_message *message);
 void hx_stand_heard(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,

@@ -150,7 +150,7 @@ void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src)
     if (dst.space == src.space && dst.space != HX_SCRATCH)
         return; /* in place: it is there already */
     if (b->p == 1 && dst.space == HX_SLOT)
-        return; /* for nobody */
+        return; /* no other member reads it */
     if (dst.space != HX_SCRATCH)
         dst.row = src.row;
     data_append(b, HX_OP_COPY, dst, src.space, b->me);
@@ -199,7 +199,7 @@ static int own_alone(struct hx_builder *b, struct hx_ref dst, int n, enum hx_spa
     return 1;
 }
 
-/* Of n sources from first_row of SCRATCH on, or the slots; own replaces number own_position. */
+/* Reduce n sources: rows of SCRATCH from first_row on, or the slots. own replaces number own_position. */
 static struct hx_step *reduce_append(struct hx_builder *b, struct hx_ref dst, enum hx_space src, int first_row, int n, enum hx_space own,
                                      int own_position)
 {
@@ -262,7 +262,7 @@ void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int 
         builder_fault(b, "a reduce of fewer than two sources, or with its own contribution outside of them");
 }
 
-/* Transfers are numbered from 0; with a limit their handles begin anew after so many. */
+/* Transfers are numbered from 0; with a limit their handles begin at 0 again after so many. */
 static void join_append(struct hx_builder *b, uint32_t first, uint32_t n)
 {
     uint32_t handle = b->limit ? first % b->limit : first;
@@ -386,7 +386,7 @@ void hx_elected_end(struct hx_builder *b)
 
     if (b->elect == 0)
         builder_fault(b, "the end of an election that was not begun");
-    for (uint32_t i = b->elect; i < stage->nsteps; i++) /* what waits could be overtaken by the next slice's; and bind must not split any */
+    for (uint32_t i = b->elect; i < stage->nsteps; i++) /* the next slice could overtake one that waits; bind must not split any */
         if (stage->steps[i].op != HX_OP_REDUCE && (stage->steps[i].op != HX_OP_PUBLISH || stage->steps[i].own))
             builder_fault(b, "a step for the elected that is neither a reduce nor raises a flag");
     if (b->elect && b->elect <= stage->nsteps)

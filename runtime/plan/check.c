@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The checker's schedule: every rank goes as far as it can, call by call, as the engine would; then whoever waits,
+/* The checker's schedule: every rank goes as far as it can, call by call, as the engine would. A rank that then still waits,
  * waits for ever. */
 #include "runtime/plan/check_run.h"
 #include <stdio.h>
@@ -180,7 +180,7 @@ static hx_status_t check_once(struct hx_check_run *run)
     return HX_SUCCESS;
 }
 
-/* Of the largest stage that elects one of its members; 1 where none does. */
+/* The size of the largest stage that elects one of its members; 1 if no stage does. */
 static int members_to_elect(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls)
 {
     int most = 1;
@@ -250,7 +250,7 @@ static size_t length(uint64_t count, int from, int to)
     return (from + 2 * to) % 3 == 0 && from != to ? 0 : (size_t)((uint64_t)(5 * from + 3 * to) % (count + 1));
 }
 
-/* One side of a rank: to or from whom, in what order. */
+/* The blocks that a rank sends, by ascending peer; or that it receives, by descending peer. */
 static void side_fill(size_t *lengths, size_t *at, int n, int rank, int sends, uint64_t count)
 {
     size_t end = 0;

@@ -5,10 +5,9 @@
  * other run could reorder: what synchronises here (match ids, flags) does not depend on timing. But for elections, whose
  * members come last in turn: there is a run for each.
  *
- * It finds: transfers without partner, with two, or of other length; deadlock; two unordered accesses of which one
- * writes; elements lost, doubled, or in the wrong place; memory that is read before it is written, or that is not
- * there; results that are not equal bit by bit on all ranks; a barrier that lets somebody through early. DESIGN
- * section 3.
+ * It finds: transfers without partner, with two, or of other length; deadlock; two unordered accesses, one of them a write;
+ * elements lost, doubled, or in the wrong place; memory that is read before it is written, or that is not there; results that are
+ * not equal bit by bit on all ranks; a barrier that a rank leaves too early. DESIGN section 3.
  */
 #pragma once
 
@@ -17,12 +16,12 @@
 struct hx_check_call {
     struct hx_plan *const *plans; /* one per rank of the shape */
     struct hx_sizes sizes;        /* elem_bytes is 1 */
-    const struct hx_pair_counts *pair_counts; /* of each rank, which sizes then does without; NULL: none */
+    const struct hx_pair_counts *pair_counts; /* of each rank: sizes then has none; NULL: none */
     int window_fine, window_coarse;
     int in_place;   /* IN and OUT are one memory, as HX_IN_PLACE makes them, and as they always are of a broadcast */
     int rank_order; /* demand that contributions are folded in rank order */
     int exact;      /* the operation is: results folded in other orders are equal */
-    int barrier;    /* demand that nobody ends before all have entered, whatever the data */
+    int barrier;    /* demand that no rank ends before all have entered, whatever the data */
     int *roundings; /* NULL, or where to raise a number to how many reduce steps, one after the other, made any result */
 };
 

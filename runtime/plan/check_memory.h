@@ -30,7 +30,7 @@ struct hx_check_value {
     int low, high;       /* lowest and highest contributor */
     int ordered;         /* folded in rank order */
     int roundings;       /* reduce steps, one after the other */
-    uint64_t expression; /* hash of who was folded with whom, in which order */
+    uint64_t expression; /* hash of the order in which contributions were folded, and which with which */
     uint64_t contributors[]; /* [words] a bit each */
 };
 

@@ -42,7 +42,7 @@ struct hx_check_rank { /* one rank in one call */
     struct hx_check_memory user[2], work; /* IN and OUT, or both in user[0] */
     struct hx_check_memory counts, heard; /* COUNTS and HEARD, of a plan that learns how long blocks are */
     int learns, has_learnt;
-    size_t in_base;                       /* where IN stands in its memory; OUT is at its beginning */
+    size_t in_base;                       /* offset of IN in its memory; OUT is at the beginning */
     uint32_t entered;                     /* clock of the rank's own thread, 0: not yet */
     struct hx_check_snapshot *entry, *end;
 };
@@ -104,7 +104,7 @@ static inline struct hx_check_where hx_check_here(const struct hx_check_stage *s
     return (struct hx_check_where){r->call, r->rank, (int)(stage - r->stages), instance->slice, instance->pc};
 }
 
-/* Write the report, and stop. Of a rank's call as a whole: "call 0 (allreduce), rank 3, end: ...". */
+/* Write the report, and stop. hx_check_end_fault reports a rank's whole call: "call 0 (allreduce), rank 3, end: ...". */
 void hx_check_fault(struct hx_check_run *run, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 void hx_check_end_fault(struct hx_check_rank *r, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 void hx_check_step_fault(struct hx_check_step *s, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The checker's ranks: their stages, threads and memory; where each call's data begins, and what it must leave
+/* The checker's ranks: their stages, threads and memory; the start of each call's data, and the results that the call must leave
  * behind. */
 #include "runtime/plan/check_run.h"
 #include <string.h>
@@ -119,7 +119,7 @@ static void rings_assign(struct hx_check_rank *r)
                        r->rank, rings, HX_PAIR_RINGS, r->plan->nflags, HX_NODE_FLAGS);
 }
 
-/* Where the slots, flags and rings of a stage stand must be the same on all members of a node. */
+/* The slots, flags and rings of a stage must be in the same places on all members of a node. */
 static void places_compare(struct hx_check_rank *r)
 {
     for (int s = 0; s < r->plan->nstages; s++) {
@@ -139,7 +139,7 @@ static void places_compare(struct hx_check_rank *r)
     }
 }
 
-/* What the rank sends and receives, and what it knows when it has learnt how long others' blocks are. */
+/* The lengths that the rank sends and receives, and the lengths of other ranks' blocks that it knows when it has learnt them. */
 static void pair_counts_open(struct hx_check_rank *r, const struct hx_pair_counts *all)
 {
     const struct hx_plan *plan = r->plan;
@@ -299,7 +299,7 @@ static int contributor_wrong(struct hx_check_store *store, const struct hx_plan 
     return -1;
 }
 
-/* Of number `block` of OUT's blocks. */
+/* Check block number `block` of OUT. */
 static void result_check(struct hx_check_rank *r, uint32_t block)
 {
     const struct hx_check_call *of = &r->run->calls[r->call];
@@ -334,7 +334,7 @@ static void result_check(struct hx_check_rank *r, uint32_t block)
     }
 }
 
-/* The caller may write its buffers again: nobody still reads them. */
+/* The caller may write its buffers again: no rank still reads them. */
 static void buffers_return(struct hx_check_rank *r)
 {
     struct hx_check_store *store = &r->run->store;

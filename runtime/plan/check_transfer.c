@@ -23,7 +23,7 @@ static uint32_t *bucket_of(struct hx_check_run *run, const struct hx_check_trans
     return &run->buckets[(h >> 32) % HX_CHECK_BUCKETS];
 }
 
-/* Both sides are there: the data moves. Nobody may touch either side before its JOIN, so now is as good as any time. */
+/* Both sides are there: the data moves. No rank may touch either side before its JOIN, so the time does not matter. */
 static void deliver(struct hx_check_step *s, uint32_t send_id, uint32_t recv_id)
 {
     struct hx_check_store *store = &s->run->store;
@@ -97,7 +97,7 @@ static void transfer_post(struct hx_check_step *s, const struct hx_check_transfe
         deliver(s, init->sends ? id : partner, init->sends ? partner : id);
 }
 
-/* What the engine finds the partner by. */
+/* The match by which the engine finds the partner. */
 static void match_set(struct hx_check_step *s, struct hx_check_transfer *t)
 {
     uint32_t shared, peer = s->step->peer, n = (uint32_t)s->stage->stage->n;

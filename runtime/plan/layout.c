@@ -63,8 +63,8 @@ static size_t line_rounding(const struct hx_layout *layout)
     return align_up(layout->sizes.elem_bytes + HX_ROW_ALIGN - (aligned < HX_ROW_ALIGN ? aligned : HX_ROW_ALIGN));
 }
 
-/* Where LIST block b starts in SLOT: after all the items before it in its row, and room for each block's rounding. column may be one more
- * than there are: the end. */
+/* The start of LIST block (row, column) in SLOT. It follows all the items before it in its row, and room for each block's
+ * rounding. column may be one more than there are: the end. */
 static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t column)
 {
     uint64_t items = (uint64_t)hx_list_start(layout->stage, column) * hx_row_length(layout->stage, row);

@@ -33,7 +33,7 @@ struct hx_sizes {
     uint32_t elem_bytes;
     uint64_t fine_slices, coarse_slices; /* fine_slices is a multiple of coarse_slices; both >= 1 */
     const uint64_t *starts;  /* [nblocks + 1] PER_RANK: where each block starts in the vector; NULL: all have count elements */
-    const struct hx_pair_counts *pair_counts; /* of this rank, which knows no more; where it is checked, count is at least the longest */
+    const struct hx_pair_counts *pair_counts; /* of this rank only; when it is checked, count is at least the longest */
     const size_t *heard;     /* with pair counts: how long the blocks are that WORK holds, in its order; NULL: nothing known */
     uint64_t limit;          /* elements of a short block at most, see enum hx_share */
     const uint64_t *places;  /* [nblocks] and in OUT or IN, whichever has all blocks; NULL: as in the vector */
@@ -48,7 +48,7 @@ struct hx_extent { /* elements */
 struct hx_layout { /* of one stage in one call */
     const struct hx_plan *plan;
     const struct hx_stage *stage;
-    struct hx_sizes sizes; /* of the call; of a stage that moves lengths, in bytes. What it points to lives longer */
+    struct hx_sizes sizes; /* of the call; if the stage moves lengths, in bytes. Its arrays outlive it */
     uint64_t nslices;
     uint64_t room;        /* elements of the longest plan block it moves, and from one to the next in WORK */
     uint64_t coarse, per_coarse; /* coarse slices, and slices of this stage in each */
@@ -67,12 +67,13 @@ struct hx_span { /* bytes of a space; for SLOT and SCRATCH relative to the slice
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
                     const struct hx_sizes *sizes);
 
-/* A plan block in the vector; where number i of IN's or OUT's blocks begins there. */
+/* A plan block in the vector. in_place, out_place: the start of block number i of IN or OUT there. */
 struct hx_extent hx_layout_extent(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x);
 uint64_t hx_layout_in_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
 uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *sizes, uint32_t i);
 
-/* Does the plan await all ranks, with these sizes? Nobody waits for an empty block, nor does who has one. */
+/* Does the plan await all ranks, with these sizes? No rank waits for an empty block. A rank that
+ * has an empty block does not wait either. */
 int hx_layout_awaits_all(const struct hx_plan *plan, const struct hx_sizes *sizes);
 
 /* Bytes of IN, OUT, WORK, COUNTS and HEARD. */
@@ -104,7 +105,7 @@ int64_t hx_layout_work_place(const struct hx_plan *plan, uint64_t x);
 /* The most spans any range of the stage can have. */
 int hx_layout_max_spans(const struct hx_stage *stage);
 
-/* ---- the order of slices: the engine and the checker go by the same */
+/* ---- the order of slices, the same in the engine and the checker */
 
 /* May a stage start its next slice: is there one, and room in its window? */
 static inline int hx_slice_has_room(const struct hx_layout *layout, unsigned window, uint64_t started, uint64_t finished)
@@ -129,7 +130,7 @@ static inline uint32_t hx_slice_limit(uint64_t slice, uint64_t finished, uint32_
 
 /* ---- of layout.c and spaces.c */
 
-/* Part i of m, of which each begins at floor(i n / m). */
+/* Part i of m parts of whole. Part i begins at floor(i n / m), where n is the length of whole. */
 static inline struct hx_extent hx_cut(struct hx_extent whole, uint64_t i, uint64_t m)
 {
     if (m == 1)

@@ -13,7 +13,7 @@
  *
  * Blocks are named by index; a range of blocks wraps around at the stage's number of blocks. Nothing here knows pointers or sizes.
  *
- * An all-to-all has a block for each pair of ranks. They form a matrix that nobody writes down: plan block s*p + d goes from rank s to
+ * An all-to-all has a block for each pair of ranks. They form a matrix that is not stored: plan block s*p + d goes from rank s to
  * rank d, IN of rank r is row r, OUT is column r. A stage's blocks are a matrix too, (i, j) being number i*columns + j: every plan block
  * from a rank of row i's list to one of column j's, destination by destination. So a stage lists p ranks twice, not p*p pairs; ranges run
  * along a row and wrap around at its end, and a slot holds one row.
@@ -34,7 +34,7 @@ enum hx_opcode {
     HX_OPCODE_COUNT
 };
 
-/* Where data lives. */
+/* The memory that holds an operand. */
 enum hx_space {
     HX_NOWHERE,
     HX_IN,      /* the caller's input */
@@ -69,7 +69,7 @@ struct hx_step {
     uint32_t row;     /* SCRATCH row; REDUCE from SCRATCH: first of its rows, one source each nblocks rows apart */
     uint32_t tag;     /* SEND, RECV: round. PUBLISH, ELECT, AWAIT: flag of the stage. REDUCE: position of own among the sources */
     union {
-        uint32_t handle;  /* SEND, RECV: its number among the stage's transfers, given anew after a join. JOIN: the first to wait for.
+        uint32_t handle;  /* SEND, RECV: its number among the stage's transfers, free after a join. JOIN: the first to wait for.
                            * PUBLISH: the member whose flag it is. ELECT: how many steps only the elected one issues */
         uint32_t dst_row; /* REDUCE: SCRATCH row of dst, and of own where that is SCRATCH */
     };
@@ -102,7 +102,7 @@ struct hx_stage {
     enum hx_share share;
     int n, me, root;        /* members of the group; which one this rank is, and which the root, 0 where there is none */
     int *members;           /* [n] ranks of the communicator */
-    enum hx_space in, out;  /* where its input stands and its output goes */
+    enum hx_space in, out;  /* the spaces of its input and output */
     uint32_t nblocks;
     int split;              /* 1: blocks are equal parts of the slice of plan block list[0]; 0: block b is list[list_start[b] ..
                              * list_start[b+1]) */
@@ -168,8 +168,8 @@ struct hx_plan {
 /* ---- match ids ------------------------------------------------------------------------------------------------- */
 
 /* How many calls of a context, stages shared by two ranks, slices and rounds a match id tells apart: more than are under way at once,
- * but for stages, whose number is limited. All slices of a call may be: short messages wait for no credit, and the head of
- * a chain for nobody. Rounds of two ranks follow one another. */
+ * but for stages, whose number is limited. All slices of a call may be: short messages wait for no credit, and the head of a chain
+ * waits for no rank. Rounds of two ranks follow one another. */
 enum { HX_MATCH_CALLS = 64, HX_MATCH_STAGES = 1024, HX_MATCH_SLICES = 64, HX_MATCH_ROUNDS = 1024 };
 
 /* The match id of a message between ranks of two nodes. It is the same on both sides, and no other message has it while this one is under
@@ -199,14 +199,14 @@ uint32_t hx_plan_shared(const struct hx_plan *plan, int stage, uint32_t member);
 
 /* ---- building ------------------------------------------------------------------------------------------------- */
 
-/* What an algorithm's build function sees: a group of p members, of which it is number me. For all-reduce it first calls
+/* The group that an algorithm's build function sees: p members; this one is number me. For all-reduce it first calls
  * hx_split; for reduce-scatter and all-gather block j belongs to member j and may be empty. in and out may be the same
- * space: read a block of in before the same block of out is written. A broadcast, after hx_split, finds its vector in the
- * root's out and leaves it in everybody's. A reduction, after hx_split, leaves the result in the root's out; the others have none.
- * Of a gather the root's out has all blocks, the others none; of a scatter the root's in.
- * A scan, after hx_split, leaves in out what members 0 .. me contribute, an exclusive one 0 .. me-1: member 0 has no out then.
- * Of an all-to-all block (i, j), hx_pair, goes from member i to j; in has row me, out gets column me.
- * A barrier has no data: what it sends, after hx_split, is a token, in's only block, and what it receives is not looked at. */
+ * space: read a block of in before the same block of out is written. A broadcast, after hx_split, finds its vector in the root's
+ * out and leaves it in every member's. A reduction, after hx_split, leaves the result in the root's out; the others have none.
+ * In a gather the root's out has all blocks, and the others have none; in a scatter the root's in has all.
+ * A scan, after hx_split, leaves in out the contributions of members 0 .. me, an exclusive one 0 .. me-1: member 0 has no out then.
+ * In an all-to-all block (i, j), hx_pair, goes from member i to j; in has row me, out gets column me.
+ * A barrier has no data: after hx_split it sends a token, in's only block, and ignores the contents of the token that it gets. */
 struct hx_builder {
     int p, me, root;
     enum hx_space in, out;
@@ -215,7 +215,7 @@ struct hx_builder {
     uint32_t started, joined; /* transfers; those below this number have been joined */
     uint32_t limit;         /* of transfers under way, even; 0: none */
     uint32_t elect;         /* 1 + the ELECT whose steps are being built; 0: none */
-    struct hx_step discarded; /* where a step is written that stands in no plan */
+    struct hx_step discarded; /* a step that is in no plan is written here */
     hx_status_t status;     /* sticky: the first error; checked once at the end */
 };
 
@@ -249,10 +249,10 @@ void hx_copy(struct hx_builder *b, struct hx_ref dst, struct hx_ref src);
 int hx_alone(struct hx_builder *b); /* in a group of one: copy in to out, all blocks; returns 1 there */
 void hx_copy_from_slot(struct hx_builder *b, struct hx_ref dst, int member); /* the same range in member's slot */
 void hx_take(struct hx_builder *b, int flag, struct hx_ref dst, int member); /* the same, once member has raised the flag */
-/* dst = the same range of member's own in or out (src), once member has offered it by the flag. It waits to hear that it has been
- * read, before it writes there or ends. */
+/* dst = the same range of member's own in or out (src), once member has offered it by the flag. The member waits for
+ * confirmation that the range has been read, before it writes there or ends. */
 void hx_fetch(struct hx_builder *b, int flag, struct hx_ref dst, enum hx_space src, int member);
-/* dst = src op own; src stands in SCRATCH. Where dst and own are both in SCRATCH, own is what stands in dst: accumulate. */
+/* dst = src op own; src is in SCRATCH. If dst and own are both in SCRATCH, own is the old value of dst: accumulate. */
 void hx_reduce_row(struct hx_builder *b, struct hx_ref dst, struct hx_ref src, struct hx_ref own);
 /* A reduction of own alone is a copy.
  * dst = the slots of all p members folded in order; own replaces this rank's slot unless it is HX_SLOT */
@@ -265,15 +265,15 @@ int hx_send(struct hx_builder *b, int round, int member, struct hx_ref src); /* 
 int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst); /* returns its handle */
 void hx_join(struct hx_builder *b, int handle);
 void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
-/* For long lists, before any transfer: these come in pairs, of which at most n are under way at once. Before one more is started, the
- * oldest is joined. */
+/* For long lists, before any transfer: transfers come in pairs, and at most n are under way at once. Before one more is started,
+ * the oldest is joined. */
 void hx_limit(struct hx_builder *b, int n);
 /* In a group of one there are no flags, and nothing is put into a slot. */
 void hx_publish(struct hx_builder *b, int flag);          /* any member may wait for it */
-void hx_offer(struct hx_builder *b, int flag);            /* the same, and may then fetch what stands in in and out */
+void hx_offer(struct hx_builder *b, int flag);            /* the same, and may then fetch this rank's in and out */
 void hx_publish_read(struct hx_builder *b, int flag);     /* members wait for it only with lag: to reuse what was read */
-/* Raise the flag, as hx_publish; nobody awaits it. The steps from here to hx_elected_end are issued by one member only, who has found the
- * flags of all raised: the last to come, or one of the last. */
+/* Raise the flag, as hx_publish; no member awaits it. Only one member issues the steps from here to hx_elected_end. It has found
+ * the flags of all raised: it is the last to arrive, or one of the last. */
 void hx_elect(struct hx_builder *b, int flag);
 void hx_elected_end(struct hx_builder *b);
 /* For the elected one: the slots of all members folded in order into the range of member's slot; and what hx_publish does, for a member. */
@@ -303,7 +303,7 @@ enum hx_folding {
     HX_FOLDS_EXACTLY   /* in any order: it is exact, as all are on integers */
 };
 
-/* What it folds: how long that takes differs. */
+/* The kind of number that it folds: kinds take different times. */
 enum hx_numbers {
     HX_NUMBERS_FLOAT,   /* of 32 bits and more; also where nothing is folded */
     HX_NUMBERS_HALF,    /* floats of 16 bits */
@@ -312,7 +312,7 @@ enum hx_numbers {
     HX_NUMBERS_COUNT
 };
 
-/* What the choice of a plan goes by, beside collective, shape and size. */
+/* Properties of a call that the choice of a plan depends on, beside collective, shape and size. */
 struct hx_traits {
     enum hx_folding folding;
     enum hx_numbers numbers;
@@ -331,8 +331,8 @@ struct hx_group {
     int owners; /* in shared memory: members that share the blocks; the others own none */
 };
 
-/* What a group does by an algorithm, for the cost model: bytes are in multiples of the collective's vector. tests/inter/algorithms/test_rounds.c
- * finds the same messages in plans. */
+/* The work of a group in an algorithm, for the cost model: bytes are in multiples of the collective's vector.
+ * tests/inter/algorithms/test_rounds.c finds the same messages in plans. */
 struct hx_counts {
     /* by messages: of the busiest member, and of all together; all_messages 0: all are as busy */
     double rounds;                    /* messages one after the other */
@@ -343,12 +343,12 @@ struct hx_counts {
     int neighbours;                   /* members send to the next one only */
     int pipelined;                    /* members pass slices on: the more there are, the sooner the last member begins */
     /* in shared memory */
-    double hops, flags;               /* hand-overs one after the other, in each of which a member awaits the flags of so many others */
+    double hops, flags;               /* hand-overs one after the other; in each a member awaits the flags of so many others */
     double calls, fetched;            /* by single copy: system calls of each member, and what it reads by them */
     struct hx_work work[2];           /* one after the other */
     int runs_ahead;                   /* but the first of these work on the next slice while the second work on this one */
     int elects;                       /* the last arriver works for all; others may wake earlier */
-    /* what members read from each other's memory, from each of the others: */
+    /* data that members read from each other's memory, from each of the others: */
     double read_by_all, read_by_one;  /* every member the same, or one member */
     double read_in_parts;             /* every member another part */
     double read_from_one;             /* every member the same from one member */
@@ -364,7 +364,7 @@ struct hx_algorithm {
     const char *about, *source;
 };
 
-/* Where it may serve: bits of enum hx_scope. What sends messages serves inside a node too, over its rings. */
+/* The scopes it may serve: bits of enum hx_scope. If it sends messages it serves inside a node too, over its rings. */
 static inline unsigned hx_algorithm_scopes(const struct hx_algorithm *algorithm)
 {
     return algorithm->needs & HX_NEEDS_SHARED_MEMORY ? HX_SCOPE_INTRA : HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT;
@@ -373,8 +373,8 @@ static inline unsigned hx_algorithm_scopes(const struct hx_algorithm *algorithm)
 /* ---- plans ---------------------------------------------------------------------------------------------------- */
 
 struct hx_plan *hx_plan_new(enum hx_coll coll, int p, int rank, int max_stages);
-/* Append an empty stage; members is copied. Whoever composes then fills in what a builder is to find: in, out, root, blocks or rows. NULL:
- * no memory. */
+/* Append an empty stage; members is copied. The caller then fills in the fields that a builder reads: in, out, root, blocks or
+ * rows. NULL: no memory. */
 struct hx_stage *hx_plan_add_stage(struct hx_plan *plan, int level, enum hx_scope scope, const int *members, int n, int me);
 /* Run an algorithm, called name, over it: its steps. */
 hx_status_t hx_stage_build(struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a plan does, for people: the text of its steps, and its rounds, messages and bytes. */
+/* A plan, for people: the text of its steps, and its rounds, messages and bytes. */
 #pragma once
 
 #include "runtime/plan/layout.h"
@@ -11,7 +11,7 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
 /* The whole plan of one rank: stages, members, blocks, steps. */
 void hx_explain_plan(const struct hx_plan *plan, FILE *file);
 
-/* What one rank does in one stage, or in all. */
+/* The work of one rank in one stage, or in all. */
 struct hx_plan_stats {
     uint32_t rounds; /* of transfers: one after the other (stages of one level count once, as the longest) */
     uint32_t awaits; /* of flags, likewise; but those that only keep slots from being written too early */

@@ -50,7 +50,7 @@ int64_t hx_layout_work_place(const struct hx_plan *plan, uint64_t x)
     return place;
 }
 
-/* Elements of a block of the matrix, of which this rank may not know: then none. */
+/* Elements of a block of the matrix; none if this rank does not know its length. */
 static uint64_t pair_counts_length(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x)
 {
     uint64_t from = x / (uint64_t)plan->p, to = x % (uint64_t)plan->p;

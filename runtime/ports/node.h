@@ -7,17 +7,17 @@
  *
  * Calls under way at once, of one communicator or of several, each have a context; calls that share one come one after
  * the other. The number of a context is the same on all nodes; communicators without common ranks
- * may have the same contexts, since every rank has rows of its own in each context. What no call touches costs no
- * memory.
+ * may have the same contexts, since every rank has rows of its own in each context. Pages that no call touches cost
+ * no memory.
  *
  * Every line has one writer, except a bell, and the flags that an elected member raises for the first. Nothing is ever reset: epochs only
  * grow, so calls need no exit barrier.
  *   flag      owner stores the epoch with release after writing its slot and stamp; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
- *   buffers   and shared_allocs: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again only when
- *             all that fetch have told it that they have finished. If the owner's call fails, it clears the buffers before it returns; a
- *             rank that has fetched checks them again (fetch.c)
+ *   buffers   and shared_allocs: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again
+ *             only after every rank that fetches has confirmed that it has finished. If the owner's call fails, it clears the
+ *             buffers before it returns; a rank that has fetched checks them again (fetch.c)
  *   stamps    relaxed: the owner issues a fence before it raises a flag again, and a rank that sees such a flag issues one before it reads
  *             them (run.c, signature.c)
  *   failed    stored with release after the rank's failure is written; a reader acquires it before it reads the failure
@@ -50,7 +50,7 @@ _Static_assert(HX_CONTEXTS == HX_COMM_NUMBERS * HX_COMM_CONTEXTS, "a communicato
 
 struct hx_flag {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t epoch; /* (call << HX_SLICE_BITS) + slices done */
-    _Atomic uint64_t stamp;                         /* of the call, by whoever raises the flag */
+    _Atomic uint64_t stamp;                         /* of the call; the rank that raises the flag writes it */
     unsigned char payload[HX_INLINE_BYTES];         /* a tiny slot, in the line that is read anyway */
     _Atomic uint64_t elected;                       /* of a stage's first member: the epoch for which one has been, by ELECT */
 };
@@ -71,10 +71,10 @@ enum hx_life {
     HX_LIFE_LEFT     /* the rank has left the job by hx_finalize: the end of its process is not a death */
 };
 
-/* What a process tells of itself if it waits long. Only this process writes it: see whereabouts.c. words[0] is the time (ns of
- * CLOCK_MONOTONIC_COARSE) of the rest, stored last, with release; 0: nothing stands here, or it is being written. */
+/* The state that a process publishes if it waits long. Only this process writes it: see whereabouts.h. words[0] is the time (ns
+ * of CLOCK_MONOTONIC_COARSE) of the rest, stored last, with release; 0: the words are empty, or being written. */
 #define HX_STAND_WORDS (5 + HX_SIGNATURE_WORDS)
-struct hx_stand { /* where it waits */
+struct hx_stand { /* the call in which it waits, and the rank it waits for */
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t words[HX_STAND_WORDS];
 };
 
@@ -84,7 +84,7 @@ struct hx_heard { /* the last answer that it got about where a rank of another n
 };
 
 struct hx_doorbell { /* of one process; written by it alone, but for bell */
-    _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; written by whoever wakes this process */
+    _Alignas(HX_LINE_BYTES) _Atomic uint32_t bell;     /* counts rings; every process that wakes this one writes it */
     _Alignas(HX_LINE_BYTES) _Atomic uint32_t sleeping; /* enum hx_sleep */
     _Atomic uint32_t life;                             /* enum hx_life */
     int32_t pid;                                       /* in its own pid namespace; the node's host writes it and pid_space */
@@ -146,7 +146,7 @@ struct hx_failure {
     char text[HX_DETAIL_BYTES];
 };
 
-/* Keep status, of which this thread's last detail tells more, as rank's failure, unless there is one before it. */
+/* Keep status as rank's failure, with this thread's last detail, unless an earlier failure is kept. */
 void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status);
 
 /* Start-up state, at the beginning of the segment. */
@@ -161,7 +161,7 @@ struct hx_node_header {
     int32_t milli_per_cpu;       /* likewise: ranks per 1000 usable cores, on the most crowded node */
     int32_t max_local;           /* likewise: ranks of the largest node */
     _Atomic uint32_t deaths;     /* how often a rank has been marked dead in the job table */
-    _Atomic uint32_t failing;    /* 1: somebody writes failure; nobody else does */
+    _Atomic uint32_t failing;    /* 1: a rank writes failure; no other rank does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
     _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */
 };
@@ -170,7 +170,7 @@ struct hx_job_entry { /* of one rank of the job, written during start-up by itse
     int32_t node;
     int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
     _Atomic uint16_t dead;          /* not 0: a rank of this node has found it dead; ranks found earlier have lower numbers */
-    _Atomic uint16_t finished;      /* 1: it has told a rank of this node that it leaves, in hx_finalize */
+    _Atomic uint16_t finished;      /* 1: a rank of this node knows that this rank leaves, in hx_finalize */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];
 };
@@ -179,11 +179,11 @@ struct hx_shared { /* the segment, as this process sees it */
     int n, me;          /* ranks on the node; my place among them */
     int mate;           /* the one that is bound to the same processing unit, where all are bound and no three to one; -1: none */
     int *ranks;         /* [n] their ranks in the job, ascending */
-    int *wake_fds;      /* [n] eventfd of each, or NULL when nobody polls */
+    int *wake_fds;      /* [n] eventfd of each, or NULL if no rank polls */
     int memory;         /* descriptor of the segment, -1: none */
     int watched;        /* the row that hx_watch_look checked last */
     uint64_t watched_at; /* when it did */
-    void *base;         /* what comes before the contexts */
+    void *base;         /* the memory before the contexts */
     struct hx_node_header *header;
     struct hx_job_entry *table;    /* [ranks of the job] */
     struct hx_doorbell *doorbells; /* [n] */
@@ -253,7 +253,7 @@ static inline unsigned char *hx_node_bank(const struct hx_node *node, int row, u
 void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t llc_bytes);
 /* Point the view's members into base, which holds shared->head_bytes. */
 void hx_shared_map(struct hx_shared *shared, void *base);
-/* Tell the node that a rank of it cannot start, unless another has told so before. */
+/* Record for the node that one of its ranks cannot start, unless another rank has recorded a failure before. */
 void hx_node_fail(struct hx_shared *shared, const struct hx_failure *failure);
 /* Map a context, unless it is. Errors: HX_ERR_NOMEM. */
 hx_status_t hx_shared_context(struct hx_shared *shared, int context);

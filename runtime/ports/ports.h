@@ -8,7 +8,7 @@
 #include "runtime/ports/node.h"
 #include "runtime/ports/transport.h"
 
-/* What every rank must know alike to choose alike: rank 0's values, and what the nodes have told, at start. */
+/* Values that must be the same on every rank, so that all choose alike: rank 0's, and the nodes' reports at start. */
 struct hx_job {
     uint64_t llc_bytes;    /* last-level cache of rank 0's node */
     double cpus_per_node;  /* usable cores of rank 0's node */
@@ -43,13 +43,13 @@ struct hx_planner_ops {
                         const struct hx_net_profile *net, struct hx_planner **planner);
     hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, int root, struct hx_traits traits, uint64_t count,
                           uint32_t elem_bytes, struct hx_choice *choice);
-    /* An all-reduce by messages alone among the n given ones of the shape's ranks, of which this rank is number me. The caller's
+    /* An all-reduce by messages alone among n given ranks of the shape; this rank is number me. The caller owns a
      * reference. Errors: HX_ERR_NOMEM. */
     hx_status_t (*among)(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan);
-    /* What the tuning tables that HX_TABLE names have for this machine and provider (NULL: one node), as bytes that use understands; the
-     * caller frees them. Rank 0 alone reads. Errors: HX_ERR_ENV, and what is wrong with which file. */
+    /* The entries for this machine and provider (NULL: one node) of the tuning tables that HX_TABLE names, as bytes for tuning_use.
+     * The caller frees them. Rank 0 alone reads. Errors: HX_ERR_ENV; the detail names the file and its fault. */
     hx_status_t (*tuning_read)(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
-    /* Go by these from now on; they stay the caller's. */
+    /* Use these from now on; they stay the caller's. */
     void (*tuning_use)(struct hx_planner *planner, const void *tuning, size_t bytes);
     /* Add its counters. */
     void (*count)(const struct hx_planner *planner, struct hx_counters *counters);

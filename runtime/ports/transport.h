@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the engine needs of a network: matched messages between ranks. inter/ implements it; runtime/start/registry.c binds it.
+ * The network as the engine needs it: matched messages between ranks. inter/ implements it; runtime/start/registry.c binds it.
  *
  * A message is (peer, match id, segments). Both sides know its exact length beforehand. The match id is unique among the messages
  * in flight between two ranks, so nothing depends on order. Long messages travel as chunks; the transport cuts them, keeps several in
@@ -12,7 +12,7 @@
 #include "runtime/hierax.h"
 #include <stdint.h>
 
-/* What must be the same of a call on all ranks. */
+/* The properties of a call that must be the same on all ranks. */
 struct hx_signature {
     int16_t coll, purpose; /* enum hx_coll, enum hx_purpose */
     int32_t dtype;         /* hx_dtype_t; less than 0: minus the bytes of a type of the program's own, whose number may differ between
@@ -42,14 +42,14 @@ struct hx_net_op {
     int nsegments;       /* total bytes > 0 */
     uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
     uint32_t signature;  /* of its call (hx_signature_mix). The message's proof covers it, so the receiver checks it. 0: none */
-    char *why;           /* of HX_DETAIL_BYTES: if it fails, and nothing stands there yet, the error's text is put there. NULL: nowhere */
+    char *why;           /* of HX_DETAIL_BYTES: if the message fails and this is empty, the error's text comes here. Or NULL */
     /* set by the transport */
     volatile int done;   /* 0 under way; 1 complete: sent data may be overwritten, received data is there; < 0 failed: -hx_status_t */
     /* the transport's own state */
     size_t total_bytes, posted_bytes, completed_bytes, chunk_bytes;
     size_t in_order; /* chunks received, or written, up to the first that is missing */
-    uint64_t ahead;  /* bit i: chunk in_order + i has come too */
-    int written;     /* goes by remote writes */
+    uint64_t ahead;  /* bit i: chunk in_order + i has arrived too */
+    int written;     /* uses remote writes */
     uint32_t theirs; /* the peer's signature, if it differed: then the message has failed with HX_ERR_MISMATCH */
     uint32_t doubt;  /* the proof of the last chunk that was dropped because its proof was wrong: it was forged, or of a different call. The
                       * caller finds out which. 0: none was dropped */
@@ -57,7 +57,7 @@ struct hx_net_op {
     int doubt_is_asked;   /* for the caller: it has asked the peer. The transport clears it with each new doubt */
     double give_up;       /* once it is taken back: the deadline (clock.h) for that; else 0 */
     struct hx_net_op *next;
-    hx_status_t failed; /* what it has failed with; HX_SUCCESS: it has not */
+    hx_status_t failed; /* its error if it has failed; HX_SUCCESS: it has not */
     int queued;         /* a receive that waits in the queue of its edge */
 };
 
@@ -77,13 +77,13 @@ struct hx_net_counters {
 
 #define HX_CORE_SPARED_GB_S 1000 /* devices move bytes by themselves */
 
-/* What the planner takes for granted of a provider until somebody measures. The same on all ranks, which agree on the provider. */
+/* Properties of a provider that the planner assumes until they are measured. The same on all ranks, which agree on the provider. */
 struct hx_net_profile {
     const char *provider; /* its name; lives as long as the endpoint */
     double alpha_us;   /* one hop, waking the receiver included */
     double gb_s;       /* one node's links together */
-    double stream_gb_s; /* what one rank can drive of it */
-    double core_gb_s;  /* what a core sends and receives by itself, both together */
+    double stream_gb_s; /* the part of gb_s that one rank can drive */
+    double core_gb_s;  /* rate at which a core sends and receives by itself, both together */
     double message_us; /* CPU time of a further message in the same round */
 };
 
@@ -133,7 +133,7 @@ struct hx_control_message {
 
 typedef void hx_net_heard_t(void *arg, int peer, const struct hx_control_message *message);
 
-/* Memory that messages go from and into without a copy. What is shared a child of a fork has too, and its writes go to the same pages. */
+/* Memory that messages go from and into without a copy. A child of a fork has shared memory too, and writes to the same pages. */
 enum hx_net_memory {
     HX_MEMORY_WORK,   /* of one communicator's calls: when one fails there are no more, so that messages may end when they like */
     HX_MEMORY_SLOTS,  /* the same, shared */
@@ -192,7 +192,7 @@ struct hx_net_ops {
      * peer is looked after, and asked by this control message. Returns 1 once it is certain that its endpoint has gone, with its
      * process or host or, if that has lost its network, alone. */
     int (*ask)(struct hx_net *net, int peer, const struct hx_control_message *message);
-    /* Tell peer. Never blocks; where it cannot be sent at once, it is later heard (as below) as if the peer had asked. */
+    /* Tell peer. Never blocks. If it cannot be sent at once, listen's function later gets it as if the peer had asked. */
     void (*tell)(struct hx_net *net, int peer, const struct hx_control_message *message);
     /* Have messages passed between this peer and us? */
     int (*has_met)(const struct hx_net *net, int peer);
@@ -224,8 +224,8 @@ struct hx_net_ops {
      * from its peers. Calls only functions that are safe there. */
     void (*close_in_child)(const struct hx_net *net);
 
-    /* orderly != 0: drain what was sent first (bounded time). Returns 1 if the end of what is under way is not to be
-     * had, since a peer that lives takes nothing: then the memory that was added stays, as memory_remove tells. */
+    /* orderly != 0: drain what was sent first (bounded time). Returns 1 if messages under way cannot end, since a
+     * live peer accepts nothing. Then the memory that was added stays, as memory_remove says. */
     int (*close)(struct hx_net *net, int orderly);
 };
 
