@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a helper thread runs: the cores of this process, put in order. */
+/* Choose the core of a helper thread: the cores of this process, in order of preference. */
 #include "topo/helper.h"
 
 #include <ctype.h>

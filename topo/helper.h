@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where a helper thread of this process should run. Units are processing units, numbered by the operating system.
+ * The choice of a processing unit for a helper thread of this process. Units are processing units, as the operating
+ * system numbers them.
  *
  * Each core that the process may use has one candidate unit. The order is: cores near the network interface first, then those that
  * share the last-level cache of the program's thread, then the highest number, because programs use low cores first. The core of

@@ -5,7 +5,7 @@
 #include "topo/nic.h"
 #include <hwloc.h>
 
-/* What the kernel lets this process use: the cpuset, the cgroup's CPU quota and memory limit, the thread's binding. */
+/* The kernel's limits for this process: the cpuset, the cgroup's CPU quota and memory limit, the thread's binding. */
 struct hx_cores {
     hwloc_bitmap_t allowed; /* in: the machine's processing units; out: those that the cgroups' cpusets leave */
     hwloc_bitmap_t bound;   /* out: those of allowed that the calling thread may run on; never empty */
@@ -13,8 +13,8 @@ struct hx_cores {
     uint64_t memory_bytes;  /* out: the tightest memory limit; UINT64_MAX: none */
 };
 
-/* root is put before /proc/... and /sys/fs/cgroup/...: "" for this machine, a folder of captured files for tests. What
- * cannot be read does not limit. */
+/* root is put before /proc/... and /sys/fs/cgroup/...: "" for this machine, a folder of captured files for tests. A file
+ * that cannot be read sets no limit. */
 void hx_cores_read(const char *root, struct hx_cores *cores);
 
 struct hx_topo {

@@ -47,8 +47,8 @@ struct hx_shape *hx_shape_from_nodes(const int *node_id, int nranks);
  * placement. NULL with a message in error that names the text and what is expected. */
 struct hx_shape *hx_shape_parse(const char *text, char error[HX_TOPO_ERROR_BYTES]);
 
-/* What HX_NODES means for nranks ranks: a number of nodes, which get the ranks in order and as evenly as possible, or a text as
- * above. NULL with a message in error, which does not repeat the text. */
+/* The shape that HX_NODES describes for nranks ranks. text is a number of nodes, which get the ranks in order and as evenly as
+ * possible, or a text as above. NULL with a message in error, which does not repeat the text. */
 struct hx_shape *hx_shape_emulate(const char *text, int nranks, char error[HX_TOPO_ERROR_BYTES]);
 
 /* The shortest text that hx_shape_parse reads as the same node sizes ("3,1,2", "4x96"), without levels. Returns as snprintf. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks' blocks of different length, as the callers of reduce_scatter and allgatherv give them: checked, and told apart. */
+/* Ranks' blocks of different length, as callers of reduce_scatter and allgatherv give them. This file checks and hashes them. */
 #include "runtime/api/call.h"
 #include <stdlib.h>
 

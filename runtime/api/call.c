@@ -40,7 +40,7 @@ static hx_status_t call_run(struct hx_call *call, struct hx_bound *bound)
  * It costs more than most calls, and finds what else shows as wrong results, wrong lengths or a time-out.
  */
 
-/* What all ranks must have alike. */
+/* The properties of a call that must be the same on all ranks. */
 struct said {
     char name[24]; /* of the public function, which may be more than its collective: hx_reduce_scatter_block is the longest */
     struct hx_signature signature;
@@ -60,7 +60,7 @@ static hx_status_t compare(const struct hx_call *call, const struct said *all)
     return hx_comm_fail(call->comm, hx_fail(HX_ERR_MISMATCH, "ranks make different calls: rank 0 %s; rank %d %s", first, r, other));
 }
 
-/* Do all ranks make this call? HX_ERR_MISMATCH, told to the communicator, which can be used on. */
+/* Do all ranks make this call? If not, HX_ERR_MISMATCH. The communicator keeps the detail and stays usable. */
 static hx_status_t call_agree(const struct hx_call *call)
 {
     struct hx_comm *comm = call->comm;
@@ -118,7 +118,7 @@ static hx_status_t call_block(struct hx_call *call)
     return status;
 }
 
-/* HX_TRACE: the same, told. */
+/* As call_block, and HX_TRACE records the call. */
 static hx_status_t call_traced(struct hx_call *call)
 {
     struct hx_trace_open open;

@@ -10,7 +10,7 @@
 
 #include "runtime/api/comm.h"
 
-/* What is wrong with a call's arguments. hx_call_check says so. */
+/* The fault in a call's arguments. hx_call_check reports it. */
 enum hx_call_fault {
     HX_FAULT_NONE,
     HX_FAULT_COUNTS_NULL,
@@ -34,14 +34,14 @@ struct hx_call {
      * them is not ours. (An all-reduce needs no copy: the checker proves its plans with one buffer.) */
     enum hx_inplace_copy { HX_INPLACE_COPY_NOTHING, HX_INPLACE_COPY_IN, HX_INPLACE_COPY_BLOCKS, HX_INPLACE_COPY_OUT } inplace_copy;
     size_t inplace_copy_bytes;
-    void *inplace_copy_at; /* IN: what is copied before; OUT: where it goes afterwards; NULL: nobody looks at it */
+    void *inplace_copy_at; /* IN: copied from here before; OUT: copied to here afterwards; NULL: the copy is discarded */
     struct hx_pair_counts pair_counts; /* the caller's arrays, of a collective that has it */
     void *memory; /* of inplace_copy_bytes: for the copy */
     int root_knows; /* ranks know only their own said_count, the root all: root_counts.c */
     const size_t *root_counts, *root_displs; /* NULL elsewhere */
     size_t *counts; /* [size] as the sending side says; NULL: the call has no counts */
     int counted;    /* counts are complete */
-    void *scrap;    /* what arrives where other lengths are expected; NULL: they are alike */
+    void *scrap;    /* receives the data if this rank expects other lengths; NULL: the lengths match */
 };
 
 enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE };
@@ -96,18 +96,18 @@ static inline int hx_call_is_ahead(const struct hx_engine *engine, const struct 
 hx_status_t hx_engine_await(struct hx_engine *engine);
 void hx_engine_leave(struct hx_engine *engine); /* before it is freed: until no other thread is in hx_engine_await any more */
 
-/* Let calls move. Returns nonzero when something did, negative when the network has failed. */
+/* Make progress on calls. Returns a positive number if the network had events, a negative one if it has failed. */
 int hx_progress_all(struct hx_process *process);
-/* Let all non-blocking calls of this process move that can. */
+/* Make progress on all non-blocking calls of this process. */
 void hx_requests_progress(struct hx_process *process);
 
-/* HX_SUCCESS, or what is wrong with it, told to the communicator. */
+/* HX_SUCCESS, or the error in the call's arguments. The communicator keeps the detail. */
 hx_status_t hx_call_check(const struct hx_call *call);
 /* Of a communicator that can be used: are the pair counts of a call that has them right? Looked at in each call: its like may have
  * been bound, with other arrays. */
 hx_status_t hx_call_check_pair_counts(const struct hx_call *call);
-/* What does not depend on the buffers: root, and bytes that fit an address space; element type and operation are
- * right. */
+/* Check the arguments other than the buffers: root, and that the bytes fit an address space. Element type and operation are already
+ * checked. */
 hx_status_t hx_call_check_kind(const struct hx_call *call);
 
 /* Likewise of a call whose counts only the root knows. */
@@ -136,7 +136,7 @@ static inline size_t hx_inplace_copy_head_bytes(int ranks)
 /* The pair counts of a call that has them, when hx_inplace_copy_begin has been called. */
 struct hx_pair_counts hx_call_pair_counts(const struct hx_call *call);
 
-/* What an engine runs next of a call. */
+/* The part of a call that an engine runs next. */
 struct hx_prepared {
     struct hx_bound *bound;
     const void *in;
@@ -162,7 +162,7 @@ void hx_requests_forget(struct hx_engine *engine);
 /* Requests of comm that are under way. */
 int hx_requests_active(const struct hx_comm *comm);
 
-/* blocks.c. What the arrays say, for a kind of call; *count: the longest block. */
+/* blocks.c. The blocks of these arrays, for a call's key; *count: the longest block. */
 struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count);
 /* Blocks of all ranks neither overlap (apart) nor reach beyond what an address space holds; else the detail tells which does.
  * prefix: of the names of counts and displs. */

@@ -56,7 +56,7 @@ hx_status_t hx_call_check_kind(const struct hx_call *call)
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
-/* What the arrays of a call with blocks of different length say. */
+/* Check the arrays of a call with blocks of different length. */
 static hx_status_t blocks_check(const struct hx_call *call)
 {
     const struct hx_blocks *blocks = &call->key.blocks;

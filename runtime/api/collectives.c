@@ -44,7 +44,7 @@ static void *out_block(const struct arguments *a, int rank)
 
 /* ---- calls --------------------------------------------------------------------------------------------------- */
 
-/* As hx_rank, but fast. Of a communicator that has been freed it may be any number: only to be compared. */
+/* As hx_rank, but fast. For a communicator that has been freed it may return any number, so only compare the result. */
 INLINED int rank_in(const hx_comm_t *comm)
 {
     return comm && hx_world ? comm->members.rank : -1;
@@ -55,15 +55,16 @@ INLINED enum hx_call_fault fault_of(int lacks_in, int lacks_out, int misplaced)
     return lacks_in ? HX_FAULT_IN_NULL : lacks_out ? HX_FAULT_OUT_NULL : misplaced ? HX_FAULT_IN_PLACE : HX_FAULT_NONE;
 }
 
-/* Of a collective without counts. */
+/* The buffers of a collective without counts. */
 struct buffers {
     const void *in;     /* as the engine gets it */
-    const void *memory; /* what must not be HX_IN_PLACE */
+    const void *memory; /* must not be HX_IN_PLACE */
     enum hx_call_fault fault;
     int copies; /* in place, something must be copied */
 };
 
-/* Only the root has an in or an out where the collective says so. Of an exclusive scan rank 0 has an out only in place. */
+/* If only the root gives, only the root has an in; if only the root gets, only the root has an out. In an exclusive scan rank 0 has
+ * an out only in place. */
 INLINED struct buffers buffers_of(const struct arguments *a)
 {
     enum hx_holds gives = hx_coll_gives(a->coll), gets = hx_coll_gets(a->coll);
@@ -115,7 +116,7 @@ INLINED struct hx_call plain_call(const struct arguments *a)
         copy_set(&call, HX_INPLACE_COPY_IN, a->count, block_at(a->out, (size_t)rank_in(a->comm), a->count, a->dtype));
     else if (b.copies && gives == HX_HOLDS_PAIRS)
         copy_set(&call, HX_INPLACE_COPY_IN, a->count * (size_t)hx_size(a->comm), a->out);
-    else if (b.copies) /* a root's own block stays where it is: nobody looks at its copy */
+    else if (b.copies) /* a root's own block stays where it is: its copy is discarded */
         copy_set(&call, HX_INPLACE_COPY_OUT, a->count, gives == HX_HOLDS_ROOT ? NULL : a->out);
     return call;
 }
@@ -141,7 +142,7 @@ static struct hx_call blocks_call(const struct arguments *a)
     return call;
 }
 
-/* A buffer of which nothing is used need not be there. */
+/* A buffer may be NULL if all its counts are 0. */
 static int is_idle(const size_t *counts, int n)
 {
     for (int r = 0; r < n && counts; r++)
@@ -190,7 +191,7 @@ static struct hx_call root_counts_call(const struct arguments *a)
         call.said_count = a->counts[a->root];
         if (gathers)
             call.in = out_block(a, a->root);
-        else /* the root's block goes where nobody looks */
+        else /* the root's own block stays where it is: its copy is discarded */
             copy_set(&call, HX_INPLACE_COPY_OUT, call.said_count, NULL);
     }
     int lacks_all = is_root && !all && !is_idle(a->counts, hx_size(a->comm)), lacks_own = !own && call.said_count;
@@ -209,8 +210,8 @@ static __attribute__((noinline)) hx_status_t do_blocking(struct arguments a)
     return hx_call_do(&call, HX_BLOCKING, NULL);
 }
 
-/* Where every instruction counts: the arguments are written to memory only for do_blocking, which serves calls whose plan is not
- * bound yet, and those before which something is to be copied or done. */
+/* Every instruction counts here, so the arguments are written to memory only for do_blocking. It serves calls whose plan is not
+ * bound yet, and calls that need a copy or other work first. */
 INLINED hx_status_t run(struct arguments a)
 {
     HX_ENTER();
@@ -236,7 +237,7 @@ static hx_status_t make(struct arguments a, enum hx_mode mode, hx_request_t **re
                                                     : blocks_call(&a), mode, request);
 }
 
-/* What a barrier sends and receives is a token. */
+/* A barrier sends and receives a token. */
 INLINED struct arguments barrier_arguments(const char *name, hx_comm_t *comm)
 {
     void *token = comm ? &comm->engine.token : NULL;

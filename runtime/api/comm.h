@@ -17,12 +17,12 @@ struct hx_coll_stats {
     uint64_t ns, longest_ns; /* in calls that blocked */
 };
 
-struct hx_stats { /* what was done: stats_count.c */
+struct hx_stats { /* see stats_count.c */
     struct hx_coll_stats colls[HX_COLL_COUNT]; /* with HX_STATS */
     struct hx_counters counters;               /* a world's: those of communicators that have gone */
 };
 
-/* What all communicators of this process have in common. */
+/* The state that all communicators of this process share. */
 struct hx_world {
     struct hx_process process;
     struct hx_boot *boot;
@@ -62,7 +62,7 @@ struct hx_comm {
     uint64_t started;   /* non-blocking calls */
     int requests;       /* not freed yet */
     int shared_alloc;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
-    void *inplace_copy;        /* what an in-place reduce-scatter or all-gather keeps apart from the caller's one buffer */
+    void *inplace_copy;        /* the copy of an in-place call: see enum hx_inplace_copy */
     size_t inplace_copy_bytes;
 };
 
@@ -74,10 +74,10 @@ static inline struct hx_comm *hx_comm_of(const struct hx_engine *engine)
 
 /* The counters of this process, now. */
 void hx_counters_read(const struct hx_world *world, struct hx_counters *counters);
-/* What a communicator that goes had counted stays counted. */
+/* Add comm's counters to those of the world, before comm is released. */
 void hx_counters_keep(struct hx_comm *comm);
 
-/* What the network is taken for, as rank 0 has it; of one node a provider NULL. */
+/* The profile of rank 0's network, which all ranks use. If the job has one node, the provider is NULL. */
 void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out);
 
 /* Make a communicator of n ranks of the job, in this order. id: as all members have agreed. */
@@ -86,11 +86,11 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
 void hx_comm_release(struct hx_comm *comm);
 /* Release comm if the program has freed it and no request is left. */
 void hx_comm_let_go(struct hx_comm *comm);
-/* Plan the next calls anew. No call is under way, and none is made ready. */
+/* Plan the next calls again. No call is under way, and none is made ready. */
 void hx_comm_forget_bound(struct hx_comm *comm);
 /* The same with a new planner: the shape has another ring order. Errors: those of the planner. */
 hx_status_t hx_comm_replan(struct hx_comm *comm);
-/* The program may use comm (0: no memory), or may no longer; the latter more than once. */
+/* show: the program may use comm; returns 0 if there is no memory. hide: it may no longer; hide may be called more than once. */
 int hx_comm_show(struct hx_comm *comm);
 void hx_comm_hide(const struct hx_comm *comm);
 int hx_comm_is_open(const struct hx_comm *comm);

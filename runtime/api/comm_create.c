@@ -141,7 +141,7 @@ static hx_status_t create_check(const char *name, struct hx_comm *comm, hx_comm_
 
 /* ---- split and dup ------------------------------------------------------------------------------------------- */
 
-struct place { /* what each rank says */
+struct place { /* of each rank, in an all-gather */
     int color, key;
     int lowest; /* hx_number_lowest; of a member then its rank of the parent */
 };
@@ -252,7 +252,7 @@ static void pairs_lose(const struct agreement *group, struct hx_engine *engine, 
             hx_pair_lose(engine, group->ranks[i], status);
 }
 
-/* All-reduce by recursive doubling among the members: a plan of the world's ranks of which only some take part. */
+/* All-reduce by recursive doubling among the members. The plan is for the world's ranks, but only the members take part. */
 static hx_status_t group_agree(const struct agreement *group, uint64_t *words, size_t count, hx_op_t op)
 {
     struct hx_world *world = group->parent->world;

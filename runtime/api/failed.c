@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what is freed ------------------------------------------------------------------------------------------- */
+/* ---- freed communicators ------------------------------------------------------------------------------------- */
 
 #define HX_PAST 256 /* how many failures of freed communicators are kept: the newest ones */
 
@@ -42,7 +42,7 @@ void hx_failed_forget(struct hx_world *world)
 
 /* ---- telling others ------------------------------------------------------------------------------------------ */
 
-/* Where a rank of the job stands among the ranks of a communicator, or -1. */
+/* The rank in a communicator of a rank of the job, or -1. */
 static int rank_in(const int *ranks, int size, int job_rank)
 {
     int rank = 0;
@@ -136,7 +136,7 @@ static uint64_t last_call_in(const struct hx_shared *shared, int context)
 
 /* peer waits in a call of a communicator that this rank may have freed. If it had failed before, tell peer the failure. If peer makes a
  * call that this rank did not make before it freed the communicator, tell peer that. (If the number has been used again since, this rank
- * cannot know the latter: a message may still be on its way.) */
+ * does not know whether it made that call: a message may still be on its way.) */
 static void past_tell(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
     const struct hx_comm_numbers *numbers = world->numbers;
@@ -225,8 +225,8 @@ static int has_sent(const struct hx_signature *signature, void *arg)
                                   d->message->doubt.mix ^ hx_signature_bits(signature)) == d->message->doubt.proof;
 }
 
-/* peer has dropped a message, and asks whether this rank has sent it. If so, tell peer of which call it was. Either way keep the signature
- * of peer's call: it may explain messages that this rank has dropped. */
+/* peer has dropped a message, and asks whether this rank has sent it. If so, tell peer the call that sent it. Either way keep the
+ * signature of peer's call: it may explain messages that this rank has dropped. */
 static int sent_tell(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
     struct hx_engine *engine = message->doubt.proof ? engine_of(world, peer, message) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What ranks of different nodes tell each other of failed communicators: see runtime/engine/failure.h. */
+/* Messages between ranks of different nodes about failed communicators: see runtime/engine/failure.h. */
 #pragma once
 
 #include "runtime/api/comm.h"

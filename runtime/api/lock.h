@@ -3,8 +3,8 @@
  * Threads: one of them at a time is in Hierax; the public functions take this lock, and a thread that waits inside releases it
  * between two looks. A process of a single thread, as the C library knows it, never locks.
  *
- * Whoever is inside moves the calls of all threads. What it has moved may be what a sleeping thread waits for: letting
- * go, it then wakes the sleepers (hx_notify).
+ * The thread that holds the lock makes progress on the calls of all threads. If a sleeping thread may wait for this progress, the
+ * holder wakes the sleepers when it releases the lock (hx_notify).
  */
 #pragma once
 

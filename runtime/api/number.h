@@ -7,8 +7,8 @@
  *   parting   this rank has freed the communicator, but other members on this node have not: they may still read what this rank has written
  *             into its contexts. Each member records in the segment that it has freed the communicator (closed). This rank looks there
  *             when it makes another communicator.
- *   resting   the communicator had failed, and its messages may still be under way. Nobody takes them for messages of a new communicator,
- *             because they carry a generation. Yet resting numbers are used last.
+ *   resting   the communicator had failed, and its messages may still be under way. No rank takes them for messages of a new
+ *             communicator, because they carry a generation. Yet resting numbers are used last.
  *   free      none of these.
  *
  * The lowest number is taken first, so that few contexts are touched and memory of freed contexts is used again.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests: made, started, waited for. Who runs them: request_queue.c. */
+/* Requests: made, started, waited for. request_queue.c runs them. */
 #include "runtime/api/call.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
@@ -116,7 +116,7 @@ hx_status_t hx_start(hx_request_t *request)
     return request_start(request);
 }
 
-/* It is done: hand out its status. What is not persistent ends here. */
+/* The request is done: return its status. A request that is not persistent is released. */
 static hx_status_t request_finish(hx_request_t *request)
 {
     hx_status_t status = request->status;
@@ -175,7 +175,7 @@ static int wait_look(void *ctx)
 
     if (events < 0)
         network_failed(comm, events);
-    /* another rank has told that the communicator has failed: do not wait */
+    /* another rank reports that the communicator has failed: do not wait */
     if (comm->engine.mine && atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
         wait_tell(ctx);
     return wait->request->state != HX_REQUEST_ACTIVE || comm->world->process.moves != wait->moves ||

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lengths that not all ranks know: of a gatherv or scatterv the root knows all, every other rank only its own. What the
- * sending side says is sent to all ranks before, by plans as any: each rank's own count by an all-gather, the
- * root's by a broadcast. Then the plans of gather and scatter serve, with blocks of different length as all-gather has
- * them.
+ * Counts that not all ranks know: in a gatherv or scatterv the root knows all counts, every other rank only its own. First all
+ * ranks get the counts of the sending side, by ordinary plans: each rank's own count by an all-gather, the root's counts by a
+ * broadcast. Then Hierax uses the plans of gather and scatter, with blocks of different length as in an all-gather.
  *
- * Data go as the sending side says. Where the receiving one expects something else it receives into memory of ours and
- * tells, so that nothing is overwritten and nobody waits for ever; the communicator goes on.
+ * The sending side decides the lengths. If a receiving rank expects other lengths, it receives into memory of Hierax and returns
+ * HX_ERR_ARG. So the rank's buffers are not overwritten, no rank waits for ever, and the communicator stays usable.
  *
  * Cost: a small all-gather or broadcast of 8 bytes for each rank; of a persistent call only at its first start.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What was done: counters of a process, and with HX_STATS also the calls of each collective.
+ * Statistics: counters of a process, and with HX_STATS also the calls of each collective.
  *
  * Counters stand where things happen that are slow anyway. Calls are counted with HX_STATS alone: no plan is then found
  * on the short way (hx_bind keeps the first place of each set empty), so that every call goes the long one, past
@@ -72,7 +72,7 @@ void hx_counters_read(const struct hx_world *world, struct hx_counters *c)
 
 /* ---- calls ---- */
 
-/* Of the whole vector: of an all-gather the output, of an all-to-all what this rank sends. */
+/* The bytes of the whole vector: the output of an all-gather, the elements that this rank sends in an all-to-all. */
 static uint64_t vector_bytes(const struct hx_call *call)
 {
     const struct hx_call_key *key = &call->key;

@@ -167,7 +167,7 @@ static void message_write(FILE *out, const struct hx_event *e)
             e->kind == HX_EVENT_SEND ? "send to" : "receive from", e->peer, e->peer, e->amount, e->detail);
 }
 
-/* An arrow begins where a message is sent, and ends where it has come. */
+/* An arrow begins where a message is sent, and ends where it arrives. */
 static void arrow_write(struct writer *w, const struct hx_event *e, int tid)
 {
     int me = w->world->process.rank, sends = e->kind == HX_EVENT_SEND;
@@ -249,7 +249,7 @@ static int by_begin(const void *a, const void *b)
 
     if (l->begin != r->begin)
         return l->begin < r->begin ? -1 : 1;
-    return l->end > r->end ? -1 : l->end < r->end; /* what holds the other comes first */
+    return l->end > r->end ? -1 : l->end < r->end; /* a span that contains the other comes first */
 }
 
 /* Copies, and calls under way, in the order of their beginnings. Returns how many are missing. */
@@ -303,7 +303,7 @@ void hx_trace_write(const struct hx_world *world)
                        .pid = 1 + world->comms->members.shape->node_of[world->process.rank]};
     uint64_t dropped = events_sort(&w);
 
-    if (dropped && world->process.rank == 0) /* the others' files tell theirs */
+    if (dropped && world->process.rank == 0) /* the file of each other rank reports its own loss */
         hx_warn("HX_TRACE: rank 0 lost the oldest %" PRIu64 " of %" PRIu64 " records: raise HX_TRACE_BYTES (%" PRId64 ")", dropped,
                 trace->recorded, world->process.env->trace_bytes);
     errno = 0;

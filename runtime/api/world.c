@@ -56,11 +56,12 @@ static void comm_break(struct hx_comm *comm, hx_status_t status)
 {
     struct hx_failure failure = {.status = HX_SUCCESS};
 
-    if (comm->members.failed || comm->engine.pairs) /* of groups: group_agree keeps who is out of step with whom */
+    if (comm->members.failed || comm->engine.pairs) /* of groups: group_agree keeps which pairs are out of step */
         return;
     comm->members.failed = status;
     hx_comm_fail(comm, status); /* before others have to tell something */
-    hx_failure_keep(&failure, comm->members.rank, status == HX_ERR_ARG ? HX_ERR_MISMATCH : status); /* of the others' arguments none is wrong */
+    /* the arguments of the other ranks are right */
+    hx_failure_keep(&failure, comm->members.rank, status == HX_ERR_ARG ? HX_ERR_MISMATCH : status);
     hx_failure_note(&comm->engine, &failure);
     hx_requests_fail(comm);
 }
@@ -77,7 +78,7 @@ static void run_broken(struct hx_run *run)
 {
     comm_break(hx_comm_of(run->engine), run->status);
     hx_run_cancel(run);
-    if (HX_TRACING) /* what was cancelled included */
+    if (HX_TRACING) /* with the operations that were cancelled */
         hx_trace_write(hx_comm_of(run->engine)->world);
 }
 

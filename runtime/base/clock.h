@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Clocks and deadlines. Time in which a process was stopped (SIGTSTP, SIGSTOP, a machine that slept) is no waiting time. So if no thread
- * looked at the clock for a while, only HX_UNSEEN_NS of that gap count. Therefore a wait with a deadline sleeps at most HX_LOOK_MS before
- * it looks again. */
+/* Clocks and deadlines. Time in which a process was stopped (SIGTSTP, SIGSTOP, a machine that slept) is not waiting time. So if no
+ * thread looked at the clock for a while, only HX_UNSEEN_NS of that gap count. Therefore a wait with a deadline sleeps at most
+ * HX_LOOK_MS before it looks again. */
 #pragma once
 
 #include <stdint.h>

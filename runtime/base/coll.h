@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What coll.def says of the collectives. */
+/* The collectives, as coll.def describes them. */
 #pragma once
 
 #include <stdint.h>
@@ -36,7 +36,7 @@ const char *hx_coll_setting(enum hx_coll coll); /* "ALLREDUCE" ... */
 int hx_coll_parse(const char *text, enum hx_coll *coll); /* 0, or -1 */
 const char *hx_function_name(enum hx_function function);  /* "allreduce", "allgatherv" ... */
 
-/* Whose plans it has. */
+/* The collective whose plans this function uses. */
 static inline enum hx_coll hx_function_coll(enum hx_function function)
 {
     static const unsigned char colls[] = {
@@ -58,19 +58,19 @@ static inline enum hx_holds hx_coll_gets(enum hx_coll coll)
     return (enum hx_holds)hx_coll_rows[coll].gets;
 }
 
-/* One rank gives or gets all: nobody else has to wait for everybody. */
+/* One rank gives or gets all: the other ranks need not wait for every rank. */
 static inline int hx_coll_is_rooted(enum hx_coll coll)
 {
     return hx_coll_gives(coll) == HX_HOLDS_ROOT || hx_coll_gets(coll) == HX_HOLDS_ROOT;
 }
 
-/* What the root gives is where everybody gets it. */
+/* The root sends from the buffer into which the other ranks receive. */
 static inline int hx_coll_has_one_buffer(enum hx_coll coll)
 {
     return hx_coll_gives(coll) == HX_HOLDS_ROOT && hx_coll_gets(coll) == HX_HOLDS_ALL;
 }
 
-/* A rank's result holds what the ranks up to it gave, in their order: nobody waits for a higher one. */
+/* A rank's result combines the inputs of the ranks up to it, in rank order. So no rank waits for a higher one. */
 static inline int hx_coll_is_scan(enum hx_coll coll)
 {
     return hx_coll_rows[coll].traits & HX_COLL_PREFIX;

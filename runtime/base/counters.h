@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a process counts. */
+/* The counters of a process. */
 #pragma once
 
 #include <stddef.h>

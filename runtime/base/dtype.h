@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What dtype.def says of the datatypes and operations. */
+/* The datatypes and operations, as dtype.def describes them. */
 #pragma once
 
 #include "runtime/hierax.h"
@@ -7,7 +7,7 @@
 
 enum hx_class {
     HX_CLASS_INTEGER = 1,
-    HX_CLASS_BITS = 2, /* bytes that are no number */
+    HX_CLASS_BITS = 2, /* raw bytes, not a number */
     HX_CLASS_HALF = 4, /* 16 bits */
     HX_CLASS_REAL = 8,
     HX_CLASS_COMPLEX = 16,

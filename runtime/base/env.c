@@ -109,7 +109,7 @@ static char *secret_take(char *text)
     return copy ? copy : text;
 }
 
-/* Who says nothing gets the site's table, if there is one; whose word is "none", none. */
+/* If HX_TABLE is not set, use the site's table, if there is one. If it is "none", use no table. */
 static const char *table_settle(const char *text, enum hx_env_source *source)
 {
     if (text)

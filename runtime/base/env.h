@@ -8,8 +8,7 @@
 
 enum hx_env_scope { HX_SCOPE_LOCAL, HX_SCOPE_JOB }; /* JOB: rank 0's value holds on all ranks */
 
-/* Where a value comes from; JOB: from rank 0, and other than this rank's own; SITE: a file is where this build looks
- * for one. */
+/* The source of a value. JOB: rank 0, whose value differs from this rank's own. SITE: the file that this build looks for exists. */
 enum hx_env_source { HX_SOURCE_DEFAULT, HX_SOURCE_ENVIRONMENT, HX_SOURCE_OVERRIDE, HX_SOURCE_JOB, HX_SOURCE_SITE };
 
 /* One index per row of env.def: HX_ENV_IDX_timeout ... */

@@ -34,7 +34,7 @@ extern const char *const hx_env_source_names[]; /* by source, likewise */
 /* The value in force as the parser reads it; "" for a string that is unset. */
 const char *hx_env_value_format(const struct hx_env *env, const struct hx_env_row *row, char text[HX_ENV_VALUE_BYTES]);
 
-/* What a good value is: for messages and listings. */
+/* The values that a setting accepts, for messages and listings. */
 const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_RANGE_BYTES]);
 
 /* Set one member from text; NULL and "" mean the default. Owns what it stores in a string member. */

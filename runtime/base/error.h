@@ -18,8 +18,8 @@ void hx_fail_release(int tell);
 /* Make a text this thread's last one without logging it: that has been done, or is for the caller to decide. */
 void hx_recall(const char *detail);
 
-/* Keep this thread's last detail in text, HX_DETAIL_BYTES long, unless something stands there; NULL: nowhere. Where one thread finds
- * what another one's call fails of. */
+/* Copy this thread's last detail to text (HX_DETAIL_BYTES bytes), unless text is NULL or already holds a detail. For a thread that
+ * finds why another thread's call fails. */
 void hx_detail_keep(char *text);
 
 /* This thread's last detail text; never NULL. */

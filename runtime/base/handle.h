@@ -23,7 +23,7 @@ static inline const char *hx_handle_freed(const void *handle)
 }
 #endif
 
-/* HX_SUCCESS, or HX_ERR_STATE told to the thread. name: of the public function. */
+/* HX_SUCCESS, or HX_ERR_STATE with a detail for this thread. name: of the public function. */
 static inline hx_status_t hx_handle_check(const void *handle, const char *name)
 {
     const char *freed = hx_handle_freed(handle);

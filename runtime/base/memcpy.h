@@ -20,7 +20,7 @@
 /* As memcpy, for buffers that stand so, and at least HX_MEMCPY_LEAST bytes. */
 void hx_memcpy_near(void *dst, const void *src, size_t bytes);
 
-/* Whether it copies by vectors on this processor, and not as the C library does. */
+/* Does hx_memcpy_near use its own vector copy on this processor? Else it calls the C library. */
 int hx_memcpy_goes_around(void);
 
 /* As memcpy. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Probes: each point of interest is one macro, which is a USDT probe of the provider "hierax" (a nop until somebody
- * attaches: bpftrace -e 'usdt:PATH/libhierax.so:hierax:wait_end { ... }') and, with HX_TRACE, a record of the trace.
+ * Probes: each point of interest is one macro. It is a USDT probe of the provider "hierax", which is a nop until a tool attaches
+ * (bpftrace -e 'usdt:PATH/libhierax.so:hierax:wait_end { ... }'). With HX_TRACE it is also a record of the trace.
  *
  *   probe         arguments
  *   call_begin    name of the public function (char *), collective (enum hx_coll), count (elements, as hx_call_key has it), datatype,

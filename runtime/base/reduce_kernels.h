@@ -39,8 +39,8 @@
 #define QUIET_NAN_BITS(v) __builtin_choose_expr(sizeof((v)[0]) == 4, 0x7fc00000, 0x7ff8000000000000)
 #define QUIET_NAN(v) ((__typeof__(v))(((BITS(v))(v) & ~((v) != (v))) | (((v) != (v)) & QUIET_NAN_BITS(v))))
 
-/* The smaller one; of equal ones, and if there is a NaN, the bits of both or-ed: -0 wins over +0, and a NaN stays a
- * NaN. The maximum is the negated minimum of the negated elements, so there +0 wins. */
+/* The smaller one. If both are equal or one is a NaN: the bits of both, or-ed. So -0 takes precedence over +0, and a NaN stays a
+ * NaN. The maximum is the negated minimum of the negated elements, so there +0 takes precedence. */
 #define FLOAT_MIN_OF(a, b) ((__typeof__(a))(((BITS(a))(a) & ~((a) > (b))) | ((BITS(a))(b) & ~((a) < (b)))))
 #define NEGATE(v) (-(v))
 #define NEGATE_NAN(v) QUIET_NAN(-(v))
@@ -160,7 +160,7 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
     for (; bytes - at >= sizeof(raw_wide); at += sizeof(raw_wide))              \
         FOLD(acc_wide, raw_wide, LOAD_WHOLE, STORE_WHOLE, PRE, OP, POST)
 
-/* What is left, less than a wide vector. */
+/* The remaining bytes, less than a wide vector. */
 #define FOLD_PART(part_type, PRE, OP, POST)                                                                   \
     if (sizeof(raw_one) <= sizeof(part_type) && sizeof(raw_small) > sizeof(part_type) && bytes & sizeof(part_type)) { \
         typedef part_type part_t;                                                                             \
@@ -222,7 +222,7 @@ static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3
         FOLD_REST(PRE, ADD, POST)                                               \
     }
 
-/* ---- what each class of datatypes folds. OWN: a kernel of this datatype; SHARED: one that several have; AVERAGED: it has averages, too */
+/* ---- the folds of each class of datatypes. OWN: a kernel of one datatype; SHARED: of several; AVERAGED: with averages, too */
 
 /* Unsigned, so that sums and products wrap; the sign matters to min and max only. */
 #define UNSIGNED_FOLD(part, op, PRE, OP) SHARED(part, op, part, part, part, PRE, OP, AS_IS)

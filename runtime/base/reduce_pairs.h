@@ -4,8 +4,8 @@
  * the order of the operation: by value, then by the lower index, a NaN before all numbers. So folding is taking the
  * least, or the greatest, key.
  *
- * Pairs of 8 bytes are keys of 64 bits, value above index, in vectors. Pairs of 16 bytes, of which 4 are padding, are
- * taken one by one. Included by reduce_kernels.h.
+ * Pairs of 8 bytes are keys of 64 bits, value above index, in vectors. Pairs of 16 bytes have 4 bytes of padding and are
+ * folded one by one. Included by reduce_kernels.h.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reduction kernels of one instruction set, and the list of those that this CPU can run. Private to reduce.c, its
- * kernels, tests and benchmarks; everybody else asks hx_reduce_kernel. */
+/* The table of the reduction kernels of one instruction set, and the list of the tables that this CPU can run. Private to reduce.c,
+ * its kernels, tests and benchmarks; all other code calls hx_reduce_kernel. */
 #pragma once
 
 #include "runtime/base/reduce.h"

@@ -4,10 +4,11 @@
 
 #include <stddef.h>
 
-/* Of the last-level cache, at most, for each processing unit that may be used: measured in a virtual machine, and more than nearly all processors have. */
+/* The largest share of the last-level cache for each usable processing unit, measured in a virtual machine. Nearly all processors
+ * have less. */
 #define HX_CACHE_PER_CORE_BYTES (24.0 * 1024 * 1024)
 
-/* As memcpy, but what is written goes past the caches to memory, without being read into them first (non-temporal stores): for what
- * will have left the caches anyway before somebody reads it. In order before the stores that follow. Returns bytes; or 0 where it was
- * memcpy: without such stores, or for a few bytes. */
+/* As memcpy, but by non-temporal stores: they bypass the caches and do not read the destination into them first. For data that
+ * leaves the caches anyway before a rank reads it. The stores are ordered before those that follow. Returns bytes, or 0 if memcpy
+ * did the copy: for a few bytes, or on a processor without such stores. */
 size_t hx_stream(void *dst, const void *src, size_t bytes);

@@ -26,7 +26,7 @@ static inline int hx_is_user(unsigned handle)
     return handle >= HX_USER_BASE && handle <= 0x7fffffff;
 }
 
-/* What a handle that is open, or held by a call or request, stands for: 0, or no function, where there is none. */
+/* The datatype or operation of a handle that is open, or that a call or request holds. For any other handle: 0, or no function. */
 size_t hx_user_dtype_bytes(hx_dtype_t dtype);
 struct hx_user_op hx_user_op(hx_op_t op);
 

@@ -25,7 +25,7 @@ int hx_boot_size(const struct hx_boot *boot);
  * returns the newest value put before the last fence. */
 hx_status_t hx_boot_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes);
 hx_status_t hx_boot_fence(struct hx_boot *boot);
-/* *value is malloc'ed. A key that nobody has put is HX_ERR_BOOTSTRAP, at once or within the time-out. */
+/* *value is malloc'ed. If no rank has put the key, it is HX_ERR_BOOTSTRAP, at once or within the time-out. */
 hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, size_t *bytes);
 /* From now on, while this thread waits for its launcher, call answer each time fd is readable. fd -1: stop that. answer returns 0
  * if it could do nothing: then it is called again after a pause. (Not while a program's own bootstrap callbacks wait.) */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a launcher's client provides to bootstrap.c, which splits and encodes values and numbers the fences. */
+/* The functions that a launcher's client provides to bootstrap.c. bootstrap.c splits and encodes values, and numbers the fences. */
 #pragma once
 
 #include "runtime/bootstrap/bootstrap.h"

@@ -5,7 +5,8 @@
 
 #include "runtime/bootstrap/store.h"
 
-/* What both sides send in clear. The proofs and keys depend on all of it. Its nonces give each connection its own keys. */
+/* The fields that the two sides send in clear. The proofs and keys depend on all of it. Its nonces give each connection its own
+ * keys. */
 struct hx_store_greeting {
     uint32_t version, rank, size; /* in network byte order, here and below */
     uint32_t server;              /* the rank that serves the store, or HX_STORE_LAUNCHER */

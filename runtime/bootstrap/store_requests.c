@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the store answers to each request. Once the job has failed, the reason is the answer: see store.c. */
+/* The store's answer to each request. Once the job has failed, every answer is the reason: see store.c. */
 #include "runtime/bootstrap/store_server.h"
 #include "runtime/hierax.h"
 

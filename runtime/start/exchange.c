@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ranks send each other to start a job, in three fences of the bootstrap:
+ * The exchange between ranks that starts a job, in three fences of the bootstrap:
  *   1  rank 0 puts its version, a secret, its JOB settings and the facts by which plans are chosen (job_facts.c)
  *   2  inside the node's join: all ranks of a node have met
  *   3  the leader (lowest rank) of each node puts one value: the ranks of the node and their addresses. Leaders read the nodes' values one
@@ -20,8 +20,8 @@
 #include <string.h>
 #include <time.h>
 
-/* A moment for others of this node, of which rank `from` or, if that is -1, any may have died. HX_ERR_TIMEOUT, without a text, past the
- * deadline. */
+/* Wait 0.1 ms for other ranks of this node. HX_ERR_PEER_DEAD: rank `from` has died, or if from is -1, any rank of the node.
+ * HX_ERR_TIMEOUT, without a text: the deadline has passed. */
 static hx_status_t nap(const struct hx_world *world, double deadline, int from)
 {
     struct hx_shared *shared = world->process.shared;
@@ -134,7 +134,7 @@ static hx_status_t node_put(struct hx_world *world, const struct hx_place *place
     return status;
 }
 
-/* The value of a node of which a rank has failed: count 0, and the failure. */
+/* Put the value of a node with a failed rank: count 0, and the failure. */
 static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *failure)
 {
     unsigned char value[sizeof(int32_t) + sizeof(*failure)] = {0};
@@ -171,7 +171,7 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
             end - at < head.address_bytes || world->process.shared->table[head.rank].node)
             return -1;
         struct hx_job_entry *entry = &world->process.shared->table[head.rank];
-        entry->node = id + 1; /* 0: nobody has named this rank yet */
+        entry->node = id + 1; /* 0: no value has named this rank yet */
         memcpy(entry->place, head.place, sizeof(entry->place));
         entry->address_bytes = (uint32_t)head.address_bytes;
         memcpy(entry->address, at, (size_t)head.address_bytes);
@@ -258,7 +258,7 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
         *failure = header->failure;
 }
 
-/* What this rank opens on its own, before the others hear of it. */
+/* Open this rank's own resources, before the other ranks get its address. */
 static hx_status_t own_open(struct hx_world *world)
 {
     struct hx_job_entry *mine = &world->process.shared->table[world->process.rank];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rank 0 tells all at the first fence of start-up, as one line of text: version, facts of the machine, secret, JOB
+/* The line of text that rank 0 puts for all ranks before the first fence of start-up: version, facts of the machine, secret, JOB
  * settings. */
 #include "runtime/start/startup.h"
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HX_PROGRESS_THREAD: a thread of our own that lets non-blocking calls move while the program's threads compute. It is
- * pinned to a core of this process (topo/helper.h) that no other progress thread of the node has taken; else, being woken
- * by messages and asleep most of the time, it would run wherever the kernel finds room, far from the network interface or
- * in the way of any of the program's threads.
+ * HX_PROGRESS_THREAD: a thread of Hierax that makes progress on non-blocking calls while the program's threads compute. It is
+ * pinned to a core of this process (topo/helper.h) that no other progress thread of the node has taken. The thread sleeps most of
+ * the time, and messages wake it. Without a pin the kernel would run it on any core that has room: far from the network interface,
+ * or in the way of the program's threads.
  */
 #include "runtime/api/call.h"
 #include "runtime/base/log.h"
@@ -156,7 +156,7 @@ void hx_progress_thread_start(struct hx_world *world)
     error = pthread_create(&world->progress_thread, NULL, thread_main, world);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     world->has_thread = !error;
-    if (error) { /* the other ranks have started: go on without */
+    if (error) { /* the other ranks have started: continue without the thread */
         hx_warn("HX_PROGRESS_THREAD: cannot start a thread: %s", strerror(error));
         return;
     }

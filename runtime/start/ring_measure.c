@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HX_RING_ORDER: in which order rings pass the nodes. Given, or by measured proximity: the leaders of the nodes, two by
- * two, exchange messages, all pairs of a round at once, as a ring would use the links; rank 0 solves
- * (topo/ring_order.h) and tells all.
+ * HX_RING_ORDER: the order in which rings pass the nodes, given by the user or measured. To measure, the leaders of the nodes
+ * exchange messages in pairs, all pairs of a round at once, as a ring would use the links. Rank 0 computes the order
+ * (topo/ring_order.h) and sends it to all ranks.
  *
  *   4 nodes, 3 rounds:   0-3 1-2     1-3 2-0     2-3 0-1
  *
  * A pair takes longer messages only until one takes 20 ms, so a round takes some tenths of a second, and no more than
- * its slowest link needs for 64 KiB four times. Both of a pair go by the longer of their two times. Every leader makes
- * the same calls, whoever its partner is and however fast: pairs that have measured enough exchange nothing in them.
+ * its slowest link needs for 64 KiB four times. Both leaders of a pair use the longer of their two times. Every leader makes
+ * the same calls, for any partner and any speed. A pair that has measured enough continues with messages of 0 bytes.
  */
 #include "runtime/api/call.h"
 #include "runtime/base/log.h"
@@ -29,7 +29,7 @@ static const size_t rate_bytes[] = {64 << 10, 512 << 10, 4 << 20};
 
 struct meter { /* of one leader */
     struct hx_comm *leaders;
-    int n, me, partner;    /* nodes; partner me: nobody */
+    int n, me, partner;    /* nodes; partner me: none */
     size_t *counts;        /* [n] counts of an all-to-all, zeros but for the partner's; [n] displacements: zeros */
     unsigned char *sent;   /* [BYTES_MAX], and then what is received */
     struct hx_link *row;   /* [n] */

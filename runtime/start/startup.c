@@ -125,7 +125,7 @@ static hx_status_t failure_tell(const struct hx_world *world, struct hx_failure 
     return (hx_status_t)failure->status;
 }
 
-/* All that follows from what the ranks have told. */
+/* Build the world from the values that the ranks have exchanged. */
 static hx_status_t world_build(struct hx_world *world, const struct hx_place *place)
 {
     static const struct hx_comm_id id = {.number = HX_NUMBER_WORLD};
@@ -150,7 +150,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
     return HX_SUCCESS;
 }
 
-/* *met: whether all ranks have come to the last fence, so that they can part in order. */
+/* *met: have all ranks reached the last fence? Then they can part in order. */
 static hx_status_t world_start(struct hx_world *world, const hx_config_t *config, struct hx_failure *failure, int *met)
 {
     struct hx_place place;
@@ -237,7 +237,7 @@ void hx_world_close(struct hx_world *world, int orderly)
         hx_failed_finish(world);
     if (finishes || (world->process.shared && orderly))
         hx_watch_set(world->process.shared, HX_LIFE_LEFT);
-    /* where one communicator has failed others go on */
+    /* drain the network even if one communicator has failed: the others continue */
     stays = world->process.net && hx_registry.net->close(world->process.net, world->comms != NULL);
     if (!stays)
         world->process.net = NULL;

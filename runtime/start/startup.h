@@ -5,7 +5,7 @@
 #include "runtime/api/comm.h"
 
 hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
-/* Let rank 0 read HX_TABLE, and all go by it. Collective; the world communicator is ready for calls. */
+/* Rank 0 reads HX_TABLE, and all ranks use it. Collective; the world communicator is ready for calls. */
 hx_status_t hx_tuning_share(struct hx_world *world);
 /* Let rings pass the nodes as HX_RING_ORDER says: read, or measured by the nodes' leaders. Collective, as before.
  * Errors: HX_ERR_ENV, HX_ERR_NOMEM, and those of the calls that measure. */
@@ -13,7 +13,7 @@ hx_status_t hx_ring_order_share(struct hx_world *world);
 void hx_world_close(struct hx_world *world, int orderly);
 struct hx_net_seat hx_world_seat(const struct hx_world *world); /* once the ranks of the node have met */
 
-struct hx_node_facts { /* what a node's leader tells at fence 3 begins with them */
+struct hx_node_facts { /* the first part of the value that a node's leader puts at fence 3 */
     int32_t ranks;         /* 0: a failure follows instead */
     int32_t single_copy;   /* they can read each other's memory */
     int32_t milli_per_cpu; /* ranks per 1000 usable cores */
@@ -36,7 +36,7 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
 hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job,
                        unsigned char secret[HX_SECRET_BYTES]);
 
-/* HX_PROGRESS_THREAD: a thread that lets non-blocking calls move while nobody else is inside. */
+/* HX_PROGRESS_THREAD: a thread that makes progress on non-blocking calls while no other thread is inside Hierax. */
 void hx_progress_thread_start(struct hx_world *world);
 void hx_progress_thread_end(struct hx_world *world);
 /* progress_thread.c: is HX_PROGRESS_CORE what this process may use? Else HX_ERR_ENV. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HX_STATS: what was counted, told at the end. */
+/* HX_STATS: print the counters at the end. */
 #include "runtime/api/lock.h"
 #include "runtime/start/startup.h"
 #include <inttypes.h>

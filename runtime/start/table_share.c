@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HX_TABLE: rank 0 reads the tuning tables and broadcasts what holds for this job, so that all ranks go by the same. */
+/* HX_TABLE: rank 0 reads the tuning tables and broadcasts the entries for this job, so that all ranks use the same ones. */
 #include "runtime/api/call.h"
 #include "runtime/base/log.h"
 #include "runtime/start/startup.h"

@@ -8,7 +8,7 @@
  *   rank 0       t0 ------\            /------ t1         the offset is (t0 + t1) / 2 - t, wrong by at most (t1 - t0) / 2;
  *   first rank             \--- t ----/                   of all exchanges the shortest counts
  *
- * and then tells all of them what has come out. Ranks that share memory share a kernel, and so its clock.
+ * Then rank 0 broadcasts the offsets. Ranks that share memory share a kernel, and so its clock.
  */
 #include "runtime/api/call.h"
 #include "runtime/base/trace.h"
@@ -148,7 +148,7 @@ hx_status_t hx_trace_begin(struct hx_world *world)
         return HX_SUCCESS;
     if ((status = clock_align(world, &trace->first, &trace->origin)) != HX_SUCCESS)
         return status;
-    hx_comm_forget_bound(world->comms); /* what is bound is bound to run untraced */
+    hx_comm_forget_bound(world->comms); /* the plans bound so far run untraced */
     hx_trace = trace;
     return HX_SUCCESS;
 }
