@@ -15,7 +15,8 @@ static int allowed(const char *forced, const struct hx_algorithm *a)
 
 /* ---- the planner of a shape ---------------------------------------------------------------------------------------- */
 
-/* Of the job's ranks that share a machine's cores, those of this shape; as if its largest node were the job's most crowded one. */
+/* The share of this shape's ranks among the job's ranks on a machine's cores. Unless HX_NODES is set, its largest node counts as
+ * the job's most crowded one. */
 static double part_of_sharers(const struct hx_env *env, const struct hx_shape *shape, const struct hx_job *job)
 {
     if (env->nodes && job->nranks)
@@ -126,7 +127,7 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
 #define FED_LARGE_BYTES 16384.0
 #define LARGE_NODE 8           /* ranks: one that reads the slots of so many takes longer than sending shorter messages */
 #define SOME_LANES 16          /* of a large node: some 8K feeds no more, but one rank would take longer on its own */
-#define MANY_OF_ALL 4.0        /* who feeds a quarter of the ranks gains little by the others, and would send short messages for it */
+#define MANY_OF_ALL 4.0        /* if the vector feeds a quarter of the ranks, more lanes gain little and send short messages */
 
 static int lanes_add(int lanes[LANE_CHOICES], int n, int wanted)
 {
@@ -137,8 +138,8 @@ static int lanes_add(int lanes[LANE_CHOICES], int n, int wanted)
     return n + 1;
 }
 
-/* The numbers of lanes worth a look: one, and as many as the vector feeds. On large nodes lanes also share out what there is to do inside the
- * nodes, however short their messages become: some, and all. */
+/* The numbers of lanes worth a look: one, and as many as the vector feeds. On large nodes lanes also share out the work inside
+ * the nodes, however short their messages become: some lanes, and all. */
 static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, double bytes, int lanes[LANE_CHOICES])
 {
     static const double feeds[] = {FED_BYTES, FED_LARGE_BYTES};
@@ -168,8 +169,8 @@ static int lane_choices(const struct hx_planner *planner, enum hx_coll coll, dou
 
 #define PLAIN "nary" /* by slots; every collective that is a part of compositions has it */
 
-/* The name that the settings force for a part of coll's compositions, or NULL. What is forced for coll holds for its parts that have it;
- * the others are plain. */
+/* The name that the settings force for a part of coll's compositions, or NULL. A name forced for coll holds for its parts that
+ * have such an algorithm; the other parts are plain. */
 static const char *part_forced(const struct hx_planner *planner, enum hx_coll coll, enum hx_coll part)
 {
     const char *name = planner->forced[coll].intra;

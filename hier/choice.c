@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a table's entry was measured with, if that was something else. */
+/* The traits that a table's entry was measured with, if they differ from the call's. */
 static const char *measured_with(const struct hx_planner *planner, const struct hx_table_entry *tuned, struct hx_traits traits)
 {
     struct hx_table_entry key;

@@ -17,8 +17,8 @@
 #define SHORT_BLOCK_COPIES 4
 #define SHORT_BLOCK_MAX_BYTES 65536u
 #define MESSAGE_MAX_BYTES (64.0 * 1024 * 1024)
-/* Of messages of that length, of which there may be more, the transport's credits let no two of a flow go at once. Not so where each rank has a block
- * of its own, which may be short: there the limit holds, and the transport takes longer messages. */
+/* A vector may take more than HX_COARSE_SLICES_MAX messages of that length: the transport's credits let no two of a flow go at
+ * once. If each rank has a block of its own, which may be short, the limit holds, and the transport takes longer messages. */
 _Static_assert(HX_COARSE_SLICES_MAX <= HX_MATCH_SLICES, "match ids tell all slices of a call apart");
 _Static_assert(HX_COARSE_WINDOW <= HX_FLOW_SLICES, "slices under way have flows of their own");
 
@@ -51,9 +51,9 @@ static uint64_t at_least_one(double x)
     return x < 1 ? 1 : (uint64_t)x;
 }
 
-/* Plans that decide for all ranks how they cut, so that all cut alike. On nodes of other sizes the same stage has other
- * slots: a plan of the fullest node, the largest, decides. Where there is a root its node may have a stage more, and it
- * has a part in every stage. */
+/* Plans that decide for all ranks how they cut, so that all cut alike. On nodes of other sizes the same stage has other slots: a
+ * plan of the fullest node, the largest, decides. If there is a root, its node may have a stage more, and the root has a part in
+ * every stage. */
 struct deciding {
     struct hx_plan *fullest, *root; /* root: NULL where there is none */
 };
@@ -92,7 +92,7 @@ static hx_status_t deciding_find(const struct hx_planner *planner, const struct 
     if (d->fullest && (d->root || !rooted))
         return HX_SUCCESS;
     deciding_release(d);
-    return HX_ERR_NOMEM; /* the composer has told */
+    return HX_ERR_NOMEM; /* the composer has reported it */
 }
 
 /* How many messages a lane's slice becomes, each to another member. */
@@ -106,7 +106,7 @@ static int lane_parts(const struct hx_planner *planner, const struct deciding *d
     return d->fullest->nlanes ? planner->shape->nnodes : planner->shape->nranks * d->fullest->nstages; /* of a flat one, channels */
 }
 
-/* Messages that all begin at once and end in nobody's sum: cutting them would overlap nothing. */
+/* Do all messages begin at once, and is none part of a sum? Then cutting them would overlap nothing. */
 static int nothing_overlaps(const struct hx_planner *planner, const struct hx_candidate *candidate)
 {
     struct hx_counts counts;
@@ -204,8 +204,8 @@ static double fine_slice(const struct hx_planner *planner, const struct hx_candi
     return runs_ahead(candidate, planner->shape->nranks) && bytes > 0 ? hx_cost_ahead_slice(&planner->cost, bytes) : FINE_SLICE_BYTES;
 }
 
-/* Nobody knows how long a vector with pair counts is: one slice. What is chosen is which of its blocks are short: copying them a few times
- * inside the nodes costs less than a message of their own, and there is room for all. */
+/* The length of a vector with pair counts is unknown: one slice. The choice is which of its blocks are short: copying them a few
+ * times inside the nodes costs less than a message of their own, and there is room for all. */
 static void limit_choose(const struct hx_planner *planner, const struct deciding *d, uint64_t count, uint32_t elem_bytes,
                          struct hx_choice *choice)
 {

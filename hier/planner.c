@@ -49,7 +49,7 @@ hx_status_t hx_planner_plan(struct hx_planner *planner, const struct hx_candidat
     if (status != HX_SUCCESS)
         return status;
     if (!(plan = hx_compose(planner->shape, planner->rank, candidate)))
-        return HX_ERR_NOMEM; /* the composer has told */
+        return HX_ERR_NOMEM; /* the composer has reported it */
     while (planner->nplans &&
            (planner->nplans == PLAN_CACHE_COUNT || planner->plan_bytes + hx_plan_bytes(plan) > PLAN_CACHE_BYTES))
         plan_evict(planner);

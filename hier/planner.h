@@ -23,8 +23,8 @@ static inline unsigned hx_coarse_window(const struct hx_plan *plan)
     return channels * HX_COARSE_WINDOW > HX_PAIR_RINGS ? HX_PAIR_RINGS / channels : HX_COARSE_WINDOW;
 }
 
-/* Fine slices under way at once, at most. Where messages inside the node pass rings, each slice under way has rings of its own; every member of
- * such a stage sends or receives, so all ranks say the same. */
+/* Fine slices under way at once, at most. If messages inside the node pass rings, each slice under way has rings of its own.
+ * Every member of such a stage sends or receives, so all ranks get the same. */
 static inline unsigned hx_fine_window_max(const struct hx_plan *plan)
 {
     for (int s = 0; s < plan->nstages; s++)
@@ -33,7 +33,7 @@ static inline unsigned hx_fine_window_max(const struct hx_plan *plan)
     return HX_FINE_WINDOW_MAX;
 }
 
-struct hx_forced { /* what the settings say, or of that what holds for one size: algorithm names; NULL where free */
+struct hx_forced { /* algorithm names from the settings, or those that hold for one size; NULL: the choice is free */
     const char *plan, *intra, *inter;
 };
 
@@ -53,7 +53,7 @@ struct hx_planner {
     struct hx_forced forced[HX_COLL_COUNT];
     int explain, check, single_copy;
     char provider[HX_TABLE_PROVIDER_BYTES]; /* libfabric's name of it; "" on one node */
-    const struct hx_table_entry *table;     /* tuned choices, somebody else's memory */
+    const struct hx_table_entry *table;     /* tuned choices, in the caller's memory */
     int table_n;
     uint64_t fallbacks; /* choices of another plan than the levels, the settings or the table would have */
     uint64_t chosen, by_table, built; /* choices of a plan; of these by the table; plans that were not in the cache */
@@ -80,7 +80,7 @@ hx_status_t hx_forced_check(const struct hx_planner *planner);
 const char *hx_forced_setting(const struct hx_planner *planner, char text[64]);
 void hx_forced_settle(struct hx_forced forced[HX_COLL_COUNT], double bytes);
 
-/* table_choice.c: go by these measured choices, where they hold, before the cost model. They stay the caller's. */
+/* table_choice.c: before the cost model, use these measured choices where they hold. They stay the caller's. */
 void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n);
 /* The entry for a call, NULL: none; and which of the candidates it names, -1: none, as this Hierax, the shape or the settings have it. It
  * gets the entry's lanes. An entry that was measured with other numbers or memory holds too, where there is none with these and the cost
@@ -94,8 +94,8 @@ void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes)
 /* How many parts of the bank calls with such slots use in turn: see struct hx_choice. */
 unsigned hx_planner_turns(const struct hx_planner *planner, size_t slot_bytes);
 
-/* Slices and windows for a candidate, whose plan (of any rank) is given: the same whichever rank it is of. slice_bytes: of the vector;
- * 0: the planner's choice. What HX_SLICE says counts more. */
+/* Slices and windows for a candidate, whose plan (of any rank) is given: the same whichever rank it is of. slice_bytes: of the
+ * vector; 0: the planner's choice. HX_SLICE overrides it. */
 hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan *plan,
                               uint64_t count, uint32_t elem_bytes, uint64_t slice_bytes, struct hx_choice *choice);
 

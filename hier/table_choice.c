@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a job takes from the files that HX_TABLE names: the entries that hold for its machine and its provider. */
+/* Takes from the files that HX_TABLE names the entries that hold for the job's machine and its provider. */
 #include "hier/planner.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
@@ -62,7 +62,7 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
     return status;
 }
 
-/* The last first, so that the first has the last word. Empty parts are no files: a.json: is a.json. */
+/* Take the last file first, so that the first has the last word. Empty parts are skipped: a.json: is a.json. */
 static hx_status_t files_take(struct hx_table *all, char *paths, const char *provider, int strict)
 {
     hx_status_t status = HX_SUCCESS;
@@ -145,8 +145,8 @@ static const struct hx_table_entry *entry_find(const struct hx_planner *planner,
     return hx_table_find(planner->table, planner->table_n, &key, (uint64_t)bytes);
 }
 
-/* The same measured with other numbers or memory. It was no choice there to fold by ranks in different orders, or to read where a window
- * stands: if that is what the model chooses, nothing is known. */
+/* The entry for the same call with other numbers or memory. Its measurement left out plans whose ranks fold in different orders,
+ * or that read through a window. It does not hold if the model chooses such a plan. */
 static const struct hx_table_entry *entry_find_like(const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                                                     const struct hx_candidate *best)
 {

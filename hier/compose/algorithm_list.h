@@ -12,5 +12,5 @@ const struct hx_algorithm *hx_algorithm_next(enum hx_coll coll, unsigned scope, 
 const struct hx_algorithm *hx_algorithm_find(enum hx_coll coll, unsigned scope, const char *name);
 /* The list's own copy of a name, which may be followed by anything; NULL: no algorithm is called that. */
 const char *hx_algorithm_name(const char *text, size_t length);
-/* Where the flat algorithms of a shape serve. */
+/* The scope of a shape's flat algorithms. */
 unsigned hx_flat_scope(const struct hx_shape *shape);

@@ -4,15 +4,15 @@
  * share the work, and one message between two nodes carries, per lane, what all ranks of the one send there.
  *
  *   2 nodes of 2 ranks, 2 lanes         rank 0 has          rank 1 has
- *   intra all-to-all, in -> work        0>0 1>0  0>2 1>2    0>1 1>1  0>3 1>3       to those whom lane 0, 1 covers
+ *   intra all-to-all, in -> work        0>0 1>0  0>2 1>2    0>1 1>1  0>3 1>3       to the ranks that lane 0, 1 covers
  *   inter all-to-all, work -> out       0>0 1>0  2>0 3>0    0>1 1>1  2>1 3>1       of two blocks each
  *
  * With fewer lanes than ranks a carrier gets what is meant for several, and hands it out (hx_scatter_nary).
  *
- * With counts a rank knows how long the blocks are that it sends and receives itself; who carries others' must learn it.
- * So what each rank sends to whom goes inside the node the way that the blocks then go; with as many lanes as the fullest
- * node has ranks a carrier takes blocks from other nodes for itself only, and knows these. Short blocks then pass as above;
- * long ones go from rank to rank, all at once: both ends of a block know which it is.
+ * With counts a rank knows the lengths of the blocks that it sends and receives itself. A carrier must learn the lengths of
+ * other ranks' blocks, so each rank's counts pass inside the node first, on the way that the blocks then take. With as many
+ * lanes as the fullest node has ranks, a carrier takes blocks from other nodes for itself only, and knows these. Short blocks
+ * then pass as above; long ones go from rank to rank, all at once: both ends of a block know which it is.
  *
  *   intra all-to-all of counts  ->  intra all-to-all, in -> work  ->  inter all-to-all, work -> out  ->  direct, in -> out
  * Source: the node-aware communication of Bienz, Gropp, Olson, JPDC 130 (2019).
@@ -53,8 +53,8 @@ static void list_sources(struct composer *c, struct hx_lists *l, int mine)
             hx_lists_item(l, rank);
 }
 
-/* WORK of an all-to-all: what my node's ranks send to those whom my lanes cover, on all nodes; and where I hand it out,
- * what others send to those of my node. */
+/* WORK of an all-to-all: the blocks from my node's ranks to the ranks that my lanes cover, on all nodes. If I hand out WORK,
+ * also the blocks from other nodes' ranks to these ranks of my node. */
 static void pairs_work_give(struct composer *c, int hands_out)
 {
     struct hx_area *sent = &c->plan->work[0], *received = &c->plan->work[1];

@@ -121,7 +121,7 @@ int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_
     return shape->max_local < HX_PAIR_RINGS ? shape->max_local : HX_PAIR_RINGS;
 }
 
-/* Who is late finds a message of every round of its ring: match ids tell that many apart. */
+/* A late rank finds a message of every round of its ring: match ids tell that many apart. */
 static int ring_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     int members, passes_ring = (hx_candidate_sender(candidate, shape, &members)->needs & HX_PASSES_RING) != 0;

@@ -37,7 +37,7 @@ int hx_composer_carrier(const struct composer *c, int lane, int node)
     return (from + c->shape->local_of[c->candidate->root]) % hx_shape_node_size(c->shape, node);
 }
 
-/* Of the blocks that pass from or to a root those of its own node stay there. */
+/* Blocks between a root and the ranks of its own node stay there: no lane covers them. */
 void hx_composer_covered(struct composer *c, struct hx_lists *l, int lane, int node)
 {
     if (hx_coll_is_rooted(c->plan->coll) && node == hx_composer_root_node(c))
@@ -194,7 +194,7 @@ void hx_composer_holders(struct composer *c, int level, const char *name, void (
     hx_composer_rows(c, stage, HX_ROW_OF_ALL);
     if (c->status == HX_SUCCESS) {
         stage->holder = holder;
-        if (c->candidate->lanes < c->n) /* else everybody holds its own block, and nobody has a slot */
+        if (c->candidate->lanes < c->n) /* else every rank holds its own block, and no rank has a slot */
             hx_composer_alike(stage);
         hx_composer_build(c, stage, name, build);
     } else {
@@ -354,7 +354,7 @@ void hx_compose_bcast(struct composer *c)
         part_stage(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 
-/* The root's sums stand in OUT, as far as it carries them; the others' in WORK. */
+/* The root's sums, as far as it carries them, stand in OUT; the other ranks' sums stand in WORK. */
 void hx_compose_reduce(struct composer *c)
 {
     enum hx_space mine = c->rank == c->candidate->root ? HX_OUT : HX_WORK;
@@ -409,7 +409,7 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
          : candidate->flat->needs & HX_NEEDS_LEVELS ? hx_compose_levels
                                                       : hx_compose_flat)(&c);
     free(c.members);
-    /* what has no root depends on every rank, unless it is a scan; engine.h says what rests on it, the checker proves it */
+    /* without a root it depends on every rank, unless it is a scan; engine.h says what relies on this, the checker proves it */
     c.plan->awaits_all = hx_coll_awaits_all(candidate->coll);
     if (c.status == HX_SUCCESS)
         c.status = hx_plan_seal(c.plan);

@@ -13,7 +13,7 @@
  *   gather          intra gather (fewer lanes than members)  ->  inter gather on every lane  ->  root's node: gather from the lanes
  *                   the blocks of the root's own node go straight to the root
  *   scatter         root's node: scatter over the lanes  ->  inter scatter on every lane  ->  intra scatter (fewer lanes than members)
- *   all-to-all      intra all-to-all: who carries a lane takes what goes to the ranks it covers, on all nodes  ->  inter all-to-all on every
+ *   all-to-all      intra all-to-all: a carrier takes the blocks to its lane's ranks, on all nodes  ->  inter all-to-all on every
  *                   lane  ->  intra scatter (fewer lanes than members)
  *   with counts     intra all-to-all of these  ->  short blocks as above, on as many lanes as the fullest node has ranks  ->  long ones
  *                   from rank to rank
@@ -29,8 +29,8 @@
  * elsewhere flat ones do whose members are the ranks in order.
  *
  * Lanes: on node i with n ranks, local rank floor(l n / lanes) carries lane l, and lane l covers the local ranks from there up to
- * floor((l + 1) n / lanes). So any node size goes with any number of lanes: with fewer ranks than lanes a rank carries several. Where
- * there is a root, its node counts local ranks from it on, so that it carries lane 0 itself.
+ * floor((l + 1) n / lanes). So any node size goes with any number of lanes: with fewer ranks than lanes a rank carries several. If
+ * there is a root, its node counts local ranks from the root on, so that the root carries lane 0 itself.
  */
 #pragma once
 
@@ -48,8 +48,8 @@ struct hx_candidate {
     const struct hx_algorithm *last;  /* intra, of hx_candidate_last */
 };
 
-/* The collective whose intra algorithms serve as the first or last stage of a composition with so many lanes; HX_COLL_COUNT: none is
- * to be chosen, the stage is a fixed part or missing. */
+/* The collective whose intra algorithms serve as the first or last stage of a composition with so many lanes. HX_COLL_COUNT:
+ * there is no choice, because the stage is a fixed part or missing. */
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes);
 enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes);
 
@@ -81,7 +81,7 @@ int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_
 #define HX_CANDIDATE_NAME_BYTES 64
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES]);
-/* Is a plan's name made of words that there are? Whether any shape has such a candidate is another question. */
+/* Is a plan's name made of words that there are? Possibly no shape has such a candidate. */
 int hx_candidate_name_is_known(const char *name);
 
 /* Does any part of it need that? */
@@ -90,8 +90,8 @@ int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs
 /* Does it fold what the ranks contribute in their order? */
 int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape);
 
-/* In an all-gather's last stage nobody can fetch: each rank may want the blocks elsewhere in its out, and only it knows where. With one
- * lane there is nothing to share out among the ranks of a node, as a broadcast or reduction by levels would. */
+/* In an all-gather's last stage no rank can fetch: each rank may place the blocks elsewhere in its out, and only that rank knows
+ * where. With one lane there is nothing to share out among the ranks of a node, as a broadcast or reduction by levels would. */
 int hx_candidate_part_serves(enum hx_coll coll, const struct hx_algorithm *part);
 
 /* May this candidate serve this shape at all? */

@@ -86,7 +86,7 @@ static inline void hx_composer_alike(struct hx_stage *stage)
  * i sends there. */
 void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                        enum hx_space in, enum hx_space out);
-/* The same by an algorithm that is not chosen, of which some members neither hand over nor take. */
+/* The same by a fixed algorithm. Some of its members neither hand over nor take. */
 void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                        enum hx_space in, enum hx_space out);
 /* A stage of my node whose block j is local rank j's own. */
@@ -95,7 +95,7 @@ struct hx_stage *hx_composer_own(struct composer *c, int level, enum hx_space in
 void hx_composer_holders(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                          enum hx_space in, enum hx_space out);
 
-/* What local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
+/* The blocks that local rank `local` of my node has charge of between the levels: its lanes, or all ranks' blocks on its lanes. */
 void hx_composer_carried(struct composer *c, struct hx_lists *l, int local);
 /* Its own block. */
 void hx_composer_rank(struct composer *c, struct hx_lists *l, int local);

@@ -10,13 +10,13 @@
  *
  *   2 nodes of 3, 3 channels:    0 1 2 -> 3 4 5 -> (0)      1 2 0 -> 4 5 3 -> (1)      2 0 1 -> 5 3 4 -> (2)
  *
- * Of an all-reduce each channel has an equal part of the vector; of an all-gather or reduce-scatter the blocks of the ranks
- * that lane k would cover.
+ * In an all-reduce each channel has an equal part of the vector. In an all-gather or reduce-scatter channel k has the blocks of
+ * the ranks that lane k would cover.
  */
 #include "hier/compose/algorithm_list.h"
 #include "hier/compose/composer.h"
 
-/* Where a channel's part of a node begins: the first of its local ranks. */
+/* The first local rank of a channel's part of a node. */
 static int begins(const struct composer *c, int channel, int node)
 {
     return hx_lane_carrier(channel, hx_candidate_channels(c->candidate), hx_shape_node_size(c->shape, node));

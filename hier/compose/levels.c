@@ -102,7 +102,7 @@ static int map_open(struct composer *c, struct level_map *map)
     return 0;
 }
 
-/* What belongs to a local rank. On one node, where there are no lanes: the block of its number. */
+/* The blocks that belong to a local rank. On one node there are no lanes: the block of its number. */
 static void list_own(struct composer *c, struct hx_lists *l, int local)
 {
     if (c->candidate->lanes)
@@ -135,7 +135,7 @@ static int *starts_new(struct composer *c, int n)
     return starts;
 }
 
-/* Of a level that is divided: its domains begin where groups of the next do. */
+/* Set the domains of a level that is divided: they begin where the next level's groups begin. */
 static void domains_give(struct composer *c, const struct level_map *map, int level, struct hx_stage *stage)
 {
     int first = row(map, map->start, level)[map->me];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cost model: see cost.h. What each algorithm does stands in its own file. */
+/* The cost model: see cost.h. Each algorithm's own file counts its messages, flags and memory traffic. */
 #include "hier/cost/cost.h"
 #include "intra/algorithms/algorithms.h"
 #include <math.h>
@@ -20,7 +20,7 @@ static double switches(const struct hx_cost_params *p)
     return p->oversubscription > 1 ? p->oversubscription * p->switch_us : 0;
 }
 
-/* Of each node's n members so many work, the others wait: ranks of a core that do. */
+/* Ranks that work on each core, at least 1: so many of each node's n members work, and the others wait. */
 static double crowd(const struct hx_cost_params *p, double working, double n)
 {
     return larger(p->oversubscription * working / n, 1);
@@ -66,7 +66,7 @@ static double slices_of(const struct hx_cost_params *p, enum hx_coll coll, const
 
     if (!counts->pipelined || coll == HX_COLL_ALLREDUCE)
         return coarsest;
-    double best = sqrt((counts->rounds - 1) * coarsest * HX_MESSAGE_PARTS / 2); /* who passes a slice on receives and sends it */
+    double best = sqrt((counts->rounds - 1) * coarsest * HX_MESSAGE_PARTS / 2); /* each member receives a slice and sends it on */
     return best > coarsest ? best : coarsest;
 }
 
@@ -78,8 +78,8 @@ double hx_cost_slices(const struct hx_cost_params *p, const struct hx_algorithm 
     return slices_of(p, algorithm->coll, &counts, bytes);
 }
 
-/* Slices in which a chain or tree passes a vector on; 1: another algorithm, or nobody to pass it on to. An all-reduce holds each until its
- * sum has come back, and few are under way. */
+/* Slices in which a chain or tree passes a vector on. 1: another algorithm, or no member to pass it on to. An all-reduce holds
+ * each slice until its sum is back, so few are under way. */
 static double passed_slices(const struct hx_counts *counts, enum hx_coll coll, double slices)
 {
     double most = coll == HX_COLL_ALLREDUCE ? HX_COARSE_WINDOW : HX_COARSE_SLICES_MAX;
@@ -98,7 +98,7 @@ static double vectors_passed(const struct hx_counts *counts, double slices)
 
 #define CORE_CACHE_BYTES (2.0 * 1024 * 1024) /* second level: 1 or 2 MiB on today's servers */
 #define OUTGROWN_FETCH 1.6                   /* of fetch_gb_s, so that predictions stand to each other about as measured */
-#define WINDOW_FETCH_US 0.3                  /* what is mapped needs no system call */
+#define WINDOW_FETCH_US 0.3                  /* mapped memory needs no system call */
 
 static double work_us(const struct hx_cost_params *p, const struct hx_work *work, double bytes)
 {
@@ -113,7 +113,7 @@ static double shared_stage_us(const struct hx_cost_params *p, const struct hx_al
     double us = c.hops * hx_cost_hand_over(p, c.flags) + (c.calls * fetch_us + bytes * c.fetched / fetch_gb_s * 1e-3) * p->oversubscription;
     double in_turn = 0, on_all_cores = 0;
 
-    if (c.elects) /* somebody gives its core away in vain */
+    if (c.elects) /* a rank yields its core in vain */
         us += p->intra_alpha_us + switches(p) / p->oversubscription;
     for (int i = 0; i < 2; i++) {
         in_turn += work_us(p, &c.work[i], bytes) * crowd(p, c.work[i].members, n);
@@ -144,8 +144,8 @@ static double plain_stage_us(const struct hx_cost_params *p, const struct hx_alg
            vectors * bytes * RING_PASSES / p->intra_gb_s * 1e-3 * p->oversubscription;
 }
 
-/* All-to-alls, of which each byte is read once: what slots hold has left a core's own cache when it is read, if that cannot hold input,
- * output and slot. Fetching was up to 1.3 times as fast then, on one node with 2 and 4 ranks, until the last-level cache was full too. */
+/* All-to-alls read each byte once. If a core's own cache cannot hold input, output and slot, data in slots has left it before it
+ * is read. Fetching was then up to 1.3 times as fast, on one node with 2 and 4 ranks, until the last-level cache was full too. */
 static int slots_outgrow_core(const struct hx_cost_params *p, const struct hx_shape *shape, enum hx_coll coll, double bytes)
 {
     double touched = 3 * bytes * p->oversubscription;
@@ -248,7 +248,7 @@ static double pair_counts_us(const struct hx_cost_params *params, const struct h
            shape->nranks * EMPTY_STEP * params->intra_alpha_us;
 }
 
-/* Of a composition, the stages inside the nodes that come before the lanes. */
+/* The stages inside the nodes that a composition has before its lanes. */
 static double before_lanes_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,
                               double bytes)
 {

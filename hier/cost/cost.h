@@ -2,8 +2,8 @@
 /*
  * The cost model: Hockney per level (a message costs alpha + bytes / B), a CPU cost per further message, memory traffic inside the
  * node. When ranks outnumber cores: a context switch per hand-over, and between nodes the work of all ranks on the cores that there are, if
- * that takes longer. Who copies what goes between nodes (TCP) does not add up meanwhile; where devices do it (EFA), sums cost no time of
- * their own. Every rank computes the same numbers from the job's facts.
+ * that takes longer. Cores that copy messages between nodes (TCP) do not add up meanwhile. If devices copy them (EFA), sums cost no
+ * time of their own. Every rank computes the same numbers from the job's facts.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 
 struct hx_cost_params {
     double net_alpha_us, net_gb_s;    /* one hop between nodes, one node's link */
-    double stream_gb_s;               /* what one rank can drive of it */
-    double core_gb_s;                 /* what a core sends and receives by itself, as in a kernel's TCP; devices do without */
+    double stream_gb_s;               /* the part of it that one rank can drive */
+    double core_gb_s;                 /* a core's own sends and receives, as in a kernel's TCP; devices need no core */
     int copies;                       /* cores do so: they cannot add up meanwhile */
     double message_us;                /* CPU time of a further message in the same round */
     double intra_alpha_us;            /* a flag handed to another core */
@@ -22,8 +22,8 @@ struct hx_cost_params {
     double switch_us;                 /* a context switch */
     double far_gb_s;                  /* levels inside a node: what the ranks of a domain together read of other domains' memory */
     double oversubscription;          /* ranks per core, at least 1 */
-    double core_cache_bytes;          /* a core's part of the last-level cache; 0: slots that outgrow its own are no reason to fetch */
-    int shared_alloc;                 /* what is fetched stands in memory of hx_alloc: copied without a system call */
+    double core_cache_bytes;          /* a core's part of the last-level cache; 0: slots that outgrow its own cause no fetch */
+    int shared_alloc;                 /* fetched data stands in memory of hx_alloc: copied without a system call */
     double least_message;             /* bytes: see hx_cost_cut, hx_cost_slices */
 };
 
@@ -55,7 +55,7 @@ struct hx_cost_parameter {
     const char *name;
     size_t offset; /* of a double in struct hx_cost_params */
     int net;       /* of the network, 0: of the node */
-    int optional;  /* 1: a table may do without, as those from before it */
+    int optional;  /* 1: a table may lack it, as older tables do */
     const char *about;
 };
 /* Those of the network first; the last has no name. */
@@ -84,11 +84,11 @@ struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_s
 /* A hand-over inside a node: who goes on awaits the flags of so many others, each in a line of its own. */
 double hx_cost_hand_over(const struct hx_cost_params *params, double others);
 
-/* levels.c, over n members of a node: the time in which the ranks of a domain read what an algorithm makes them read of others;
- * and the stages of one that goes by levels, each with a hand-over. */
+/* levels.c, over n members of a node. far: the time in which a domain's ranks read other domains' memory for an algorithm.
+ * levels: the stages of an algorithm by levels, each with a hand-over. */
 double hx_cost_far_us(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_algorithm *algorithm, int n,
                       double bytes);
 double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_shape *shape, enum hx_coll coll, int n, int owners, double bytes);
 
-/* What p members do by an algorithm that sends messages, all numbers filled in. Returns -1 for another one. */
+/* The counts of p members in an algorithm that sends messages, all numbers filled in. Returns -1 for another algorithm. */
 int hx_cost_counts(const struct hx_algorithm *algorithm, int p, struct hx_counts *counts);

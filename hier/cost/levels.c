@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The cost of levels inside a node: what the ranks of a domain read of others, for any algorithm, and the stages of one that
- * goes by levels (hier/compose/levels.c). Domains are taken to be equally large.
+ * The cost of levels inside a node: for any algorithm, reads of a domain's ranks from other domains; and the stages of an
+ * algorithm by levels (hier/compose/levels.c). Domains are taken to be equally large.
  *
  * Per domain of m of n ranks, d domains, vectors of S bytes that are read from other domains, per phase (all-reduce: two):
  *   n-ary: m (d - 1) / d     to reduce, each member reads its block of all
@@ -9,7 +9,7 @@
  *   by the last arriver: n - m, if it is of this domain, and c
  *   by levels: (s - 1) / s   of the s domains in the one around, each block once; and its part of what crosses that one
  *   ring: 1                  others, by messages: what members send, by the part of members outside
- * What no algorithm can do without, as in gather, scatter and all-to-all, is not counted.
+ * Reads that every algorithm needs, as in gather, scatter and all-to-all, are not counted.
  */
 #include "hier/cost/cost.h"
 
@@ -19,7 +19,7 @@ static double parts_of(const struct hx_shape *shape, int level)
     return (double)shape->most_domains[level] / (level ? shape->most_domains[level - 1] : 1);
 }
 
-/* Of an algorithm by levels: see above. */
+/* The vectors of an algorithm by levels: see above. */
 static double vectors_by_levels(const struct hx_shape *shape, enum hx_coll coll, int level)
 {
     double d = shape->most_domains[level], vectors = 0;
@@ -70,8 +70,9 @@ static double in_charge(double members, double owners)
     return n < 1 ? 1 : n;
 }
 
-/* The stages of a phase, the innermost one first: who has charge of a block puts the others' part in its slot, reads and folds its own of
- * all (reduce-scatter), or puts its own and reads the others' (all-gather). Without what is far. */
+/* The stages of a phase, the innermost one first. Reduce-scatter: a member in charge of a block puts the other members' blocks
+ * in its slot, then reads and folds its own block of all. All-gather: it puts its own block and reads the others. Reads of far
+ * memory are not included. */
 static double phase_us(const struct hx_cost_params *p, const struct hx_shape *shape, int reduces, double n, double owners, double bytes)
 {
     double members = n / shape->most_domains[shape->nlevels - 1], inner = bytes / in_charge(members, owners), us = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cost model's parameters: names, and what they are until somebody measures them. */
+/* The cost model's parameters: their names, and their values until they are measured. */
 #include "hier/cost/cost.h"
 #include "runtime/base/stream.h"
 #include "runtime/ports/transport.h"

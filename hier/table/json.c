@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading a tuning table: JSON, of which every value is checked. */
+/* Reads a tuning table from JSON, and checks every value. */
 #include "runtime/base/error.h"
 #include "hier/table/table.h"
 #include "hier/table/json_place.h"
@@ -29,8 +29,8 @@ __attribute__((format(printf, 2, 3))) static hx_status_t decline(hx_status_t sta
 struct reader {
     const char *path, *text;
     size_t bytes;
-    struct json_object *from; /* whose members are read */
-    size_t at;                /* where that begins */
+    struct json_object *from; /* the object whose members are read */
+    size_t at;                /* its offset in text */
     hx_status_t status;       /* sticky */
 };
 
@@ -96,7 +96,7 @@ static int64_t read_integer(struct reader *r, const char *name, int64_t low, int
     return found;
 }
 
-/* Of a size that the planner may cut vectors in, or 0. */
+/* Read a size that the planner may cut vectors into, or 0. */
 static uint64_t read_slice(struct reader *r, const char *name)
 {
     uint64_t found = (uint64_t)read_integer(r, name, 0, INT64_MAX);

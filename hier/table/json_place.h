@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where values stand in a JSON text, which json-c does not tell; for messages that name line and column. The text has
- * passed json-c, and ends with a NUL. Offsets are in bytes. Private to table*.c. */
+/* The places of values in a JSON text, for messages that name line and column: json-c does not report them. The text has passed
+ * json-c, and ends with a NUL. Offsets are in bytes. Private to table*.c. */
 #pragma once
 
 #include <stddef.h>

@@ -35,7 +35,7 @@
 #define HX_SLICE_MOST 1073741824
 
 struct hx_table_entry {
-    /* what it is for */
+    /* the calls that it is for */
     enum hx_coll coll;
     int ordered;                             /* an operation that is not commutative */
     enum hx_numbers numbers;                 /* that it folds */
@@ -44,12 +44,12 @@ struct hx_table_entry {
     int in_order;                            /* 1: every node holds a run of ranks ("block"), 0: not ("other") */
     char provider[HX_TABLE_PROVIDER_BYTES];  /* libfabric's name of it; "" on one node */
     uint64_t from_bytes, to_bytes;           /* of the whole vector, both included */
-    int64_t measured_bytes;                  /* where it was measured; -1: the file does not tell */
-    /* what was found */
+    int64_t measured_bytes;                  /* the size that was measured; -1: the file does not say */
+    /* the result */
     char plan[HX_CANDIDATE_NAME_BYTES];      /* as hx_candidate_name */
     uint64_t slice_bytes;                    /* of the vector, HX_SLICE_LEAST to HX_SLICE_MOST; 0: as the planner cuts it */
     double us;                               /* median time of a call */
-    char default_plan[HX_CANDIDATE_NAME_BYTES]; /* what the cost model had chosen, and its time */
+    char default_plan[HX_CANDIDATE_NAME_BYTES]; /* the cost model's choice, and its time */
     double default_us;
     int line; /* of the file it was read from */
 };
@@ -58,12 +58,12 @@ struct hx_table_entry {
  * node. */
 struct hx_table_model {
     char provider[HX_TABLE_PROVIDER_BYTES];
-    double values[HX_COST_PARAMETERS]; /* 0: of the other kind, or not told */
+    double values[HX_COST_PARAMETERS]; /* 0: of the other kind, or not known */
     int points;                        /* collectives and sizes that were measured for them; 0: nothing is known */
     int line;                          /* of the file it was read from */
 };
 
-/* What must be alike where a table is made and where it is used. */
+/* These must be the same on the machine where a table is made and where it is used. */
 struct hx_table_machine {
     char hierax[16];               /* version of Hierax */
     char cpu[HX_TABLE_CPU_BYTES];  /* model */
@@ -72,7 +72,7 @@ struct hx_table_machine {
 
 struct hx_table {
     struct hx_table_machine machine;
-    int line; /* where the file tells that machine */
+    int line; /* of the file, where it describes that machine */
     int nmodels;
     struct hx_table_model models[HX_TABLE_MODELS];
     int n;
@@ -83,9 +83,10 @@ struct hx_table {
 struct hx_table *hx_table_new(void);
 void hx_table_free(struct hx_table *table);
 
-/* Read a file; its entries come in the order of hx_table_sort. HX_ERR_ENV with "file:line:column: reason" in the detail: it is no table, is
- * of a later version, a member is wrong or stands twice, or two entries hold for the same; "file: reason": it cannot be read. The
- * detail is not logged: whether a job goes on without that file is for the caller to know, and to tell. */
+/* Read a file; its entries come in the order of hx_table_sort. HX_ERR_ENV with "file:line:column: reason" in the detail: the
+ * file is not a table, is of a later version, has a wrong or repeated member, or has two entries for the same calls. The detail
+ * is "file: reason" if the file cannot be read. It is not logged: the caller decides whether the job ignores the file, and
+ * reports it. */
 hx_status_t hx_table_read(const char *path, struct hx_table **table);
 /* The same of a text, which a NUL follows. path: for messages. */
 hx_status_t hx_table_parse(const char *path, const char *text, size_t bytes, struct hx_table **table);
@@ -102,10 +103,10 @@ const char *hx_table_foreign(const struct hx_table *table, char text[256]);
 /* Are two entries for the same, whatever the sizes? */
 int hx_table_same_key(const struct hx_table_entry *a, const struct hx_table_entry *b);
 
-/* Add an entry; where others with its key hold for some of its sizes they give way: they are cut, or dropped. HX_ERR_NOMEM. */
+/* Add an entry. Other entries with its key that hold for some of its sizes are cut or dropped. HX_ERR_NOMEM. */
 hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry);
 
-/* Fill in the key: all but the sizes and what was found. provider NULL: one node. */
+/* Fill in the key: all but the sizes and the result. provider NULL: one node. */
 void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_traits traits, const struct hx_shape *shape,
                   const char *provider);
 
@@ -126,7 +127,7 @@ void hx_table_model_fill(struct hx_table_model *model, const char *provider, con
                          int points);
 void hx_table_model_use(const struct hx_table_model *model, struct hx_cost_params *params);
 
-/* What a job takes from its tables, as rank 0 sends it: its two models, and the entries. */
+/* The part of its tables that a job uses, as rank 0 sends it: its two models, and the entries. */
 struct hx_tuning {
     struct hx_table_model net, node; /* without points: there is none */
     struct hx_table_entry entries[];

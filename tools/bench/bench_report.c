@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rank 0 writes: the table, and the same numbers with all parameters as JSON and CSV. */
+/* Rank 0's output: the table, and the same numbers with all parameters as JSON and CSV. */
 #include "tools/common/bench_backend.h"
 #include "tools/common/json.h"
 #include "tools/common/report.h"
@@ -95,7 +95,7 @@ static void print_row(const struct bench_row *row, double percent)
 
 /* ---- CSV: what the document has of the run and of a row ---------------------------------------------------------------- */
 
-enum { QUOTED = -3, PLAIN = -2, WHOLE = -1 }; /* what a column holds, or a real number's digits */
+enum { QUOTED = -3, PLAIN = -2, WHOLE = -1 }; /* the kind of a column, or the digits of a real number */
 
 static void csv_quoted(FILE *csv, const char *text)
 {
@@ -117,7 +117,7 @@ static const struct column {
     {"wire_one_way_gbps", 4}, {"host", QUOTED}, {"machine", QUOTED},
     {"network", QUOTED}, {"plan", QUOTED}, {"rounds", WHOLE}, {"sent_bytes", WHOLE}}; /* the last four only where the backend tells plans */
 
-/* Of a row of the document; NULL: the head. */
+/* Print a row of the document; NULL: the head. */
 static void csv_row(FILE *csv, struct json_object *row)
 {
     const size_t n = sizeof(columns) / sizeof(*columns) - (bench_backend_tells_plans ? 0 : 4);
@@ -225,8 +225,8 @@ static void csv_write(const char *path, char error[OPTION_TEXT_BYTES])
     whole_file_end(&file, "csv", path, error);
 }
 
-/* What there is so far; a run may be broken off at any time. Standard output gets it at the end. What is wrong goes to error, if
- * that is empty. */
+/* Write the results so far, since a run may be broken off at any time. Standard output gets them at the end. The reason of a
+ * failure goes to error, if that is empty. */
 static void files_write(const struct bench_options *o, int at_end, char error[OPTION_TEXT_BYTES])
 {
     if (o->json && (at_end || whole_file_is_regular(o->json)))
@@ -288,7 +288,7 @@ void bench_report_row(const struct bench_options *o, const struct bench_row *row
     }
     unwritten = 1;
     if (hx_now_s() - written_s > BETWEEN_S)
-        files_write(o, 0, unread); /* what fails now may do at the end */
+        files_write(o, 0, unread); /* a write that fails now may succeed at the end */
 }
 
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES])

@@ -25,8 +25,8 @@ static void check_last(const struct bench_loop *l, uint64_t *wrong)
     }
 }
 
-/* What all ranks take, on the cores that there are: those of a node may write each other's results. Each one's best repetition, without what
- * others do on its core meanwhile. */
+/* The time that all ranks take on the cores that there are: ranks of a node may write each other's results. Each rank's best
+ * repetition counts, without other work on its core. */
 static int floor_measure(struct bench_loop *l, double *floor_us)
 {
     const double crowd = l->job->sharing > l->job->cpus ? (double)l->job->sharing / l->job->cpus : 1;
@@ -76,7 +76,7 @@ static void summarise(const struct bench_loop *l, const double *samples)
     row->bus_gbps = row->median_us > 0 ? (double)row->bytes * share / (row->median_us * 1e3) : 0;
 }
 
-/* What the calls did: the busiest rank counts. */
+/* Record the plan of the calls: the busiest rank counts. */
 static int plan_ask(struct bench_loop *l)
 {
     struct bench_row *row = l->row;

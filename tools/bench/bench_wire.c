@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What plain TCP carries between the nodes of this job, without the library under test: what a library that goes over TCP can do at best.
+ * The rate of plain TCP between the nodes of this job, without the library under test: the best that a library over TCP can do.
  *
  *     latency   8 bytes to and fro between the first ranks of nodes 0 and 1
  *     ring      each node sends to the next and receives from the one before, all at once
  *     one way   node 0 sends to node 1
  *
- * Ring and one way go by 1, 2, 4, ... streams from node to node, up to as many as the smallest node has ranks, of 256 KiB to 4 MiB; the best round
- * counts. So where single connections are slowed, as some clouds do, a library that opens more of them may do better: bench_bound.c leaves out
- * collectives whose nodes talk to several at once.
+ * Ring and one way use 1, 2, 4, ... streams from node to node, up to as many as the smallest node has ranks, of 256 KiB to 4 MiB.
+ * The best round counts. If single connections are slowed, as some clouds do, a library that opens more of them may do better:
+ * bench_bound.c leaves out collectives whose nodes talk to several at once.
  *
  *     node 0          node 1          node 2
  *     rank 0  ----->  rank 3  ----->  rank 4  -----> rank 0
  *     rank 1  (node 1 has one rank, so there is one connection from each node to the next)
  *     rank 2
  *
- * Each listens at the interface that the library uses, and says where; who connects says the number that the other gave out.
+ * A rank listens at the interface that the library uses, and says where. A rank that connects says the number that it was given.
  */
 #include "tools/common/bench_backend.h"
 #include <errno.h>
@@ -46,7 +46,7 @@ struct wire {
     int node, local;          /* this rank's node, in the order of their first ranks, and which of the node's ranks it is */
     int to_next, from_before; /* sockets that do not block; -1: none */
     char *memory;             /* to send and to receive, two windows; NULL: there is none, or no part for this rank */
-    double us;                /* what an answer takes, at most */
+    double us;                /* the time of an answer, at most */
 };
 
 /* The most of all ranks' values. */
@@ -77,7 +77,7 @@ struct end { /* gathered as 64-bit words; address 0: none */
     uint64_t machine, node, rank, address, port, nonce;
 };
 
-/* Of "libfabric 1.17 provider net 117.0 on eth0": the interface, where that is one and the provider goes over TCP. */
+/* The interface in "libfabric 1.17 provider net 117.0 on eth0", if there is one and the provider goes over TCP. */
 static int tcp_interface(const char *network, char *name, size_t size)
 {
     static const char *const providers[] = {" provider net ", " provider tcp", " provider sockets "};
@@ -132,7 +132,7 @@ static int is_ready(int s, short events, double since_s)
 /* s, made ready for messages; or -1, and it is closed. */
 static int made_ready(int s, int is_good)
 {
-    const struct linger none = {.l_onoff = 1}; /* what is given up is not to be in the way of what the library sends */
+    const struct linger none = {.l_onoff = 1}; /* bytes given up must not delay the library's messages */
     const int one = 1;
 
     if (s >= 0 && is_good && setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) == 0 &&
@@ -143,7 +143,7 @@ static int made_ready(int s, int is_good)
     return -1;
 }
 
-/* From the interface that is to be measured; where it has no address, from any. */
+/* Connect from the interface that is measured; from any, if it has no address. */
 static int connect_to(const struct end *me, const struct end *other, const char *control, double since_s)
 {
     const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = (uint32_t)me->address};
@@ -267,7 +267,8 @@ static int pass(const struct wire *w, int s, int sending, char byte8[8], int sle
     return 0;
 }
 
-/* Send and receive so much at once, and hear that it has come; either socket may be -1. 0, or -1 when it takes too long: the others wait. */
+/* Send and receive so much at once, and wait until it has arrived; either socket may be -1. 0, or -1 when it takes too long: the
+ * others wait. */
 static int stream(const struct wire *w, int out, int in, size_t bytes)
 {
     size_t to_send = out < 0 ? 0 : bytes, to_come = in < 0 ? 0 : bytes;
@@ -300,7 +301,7 @@ static double latency(const struct wire *w)
         const double begin_s = hx_now_s(), gone_ns = 1e9 * (begin_s - since_s);
         if (first && (ping == PINGS || gone_ns > ROUNDS_NS))
             byte8[0] = 0;
-        int sleeps = ping <= PINGS / 2 && gone_ns < ROUNDS_NS / 2; /* first: who has not given the core away is let in when woken */
+        int sleeps = ping <= PINGS / 2 && gone_ns < ROUNDS_NS / 2; /* first: a rank that did not yield runs at once when woken */
         if (pass(w, s, first, byte8, sleeps, since_s) || pass(w, s, !first, byte8, sleeps, since_s))
             return FAILED;
         best = fmin(best, (hx_now_s() - begin_s) * 1e6 / 2);
@@ -323,8 +324,8 @@ static double best_round(struct wire *w, int streams, size_t bytes, int one_way,
         double begin_s = hx_now_s(), ns = 0;
         if ((out >= 0 || in >= 0) && (!w->memory || stream(w, out, in, bytes))) {
             ns = FAILED;
-            part(w); /* what is left is not to be in the way of telling so */
-        } else if (out >= 0) { /* who only receives may have begun late */
+            part(w); /* bytes left in sockets must not delay the report of this failure */
+        } else if (out >= 0) { /* a rank that only receives may have begun late */
             ns = 1e9 * (hx_now_s() - begin_s);
         }
         ns = most_of(ns);
@@ -339,7 +340,7 @@ static double best_round(struct wire *w, int streams, size_t bytes, int one_way,
     return best;
 }
 
-/* Of all numbers of streams and bytes, up to those that take long. 0, or -1 when one failed. */
+/* The best of all numbers of streams and bytes, up to those that take long. 0, or -1 when one failed. */
 static int best_rate(struct wire *w, int one_way, double *gbps)
 {
     for (size_t bytes = STREAM_LEAST; bytes <= STREAM_MOST; bytes *= 4)
@@ -351,7 +352,7 @@ static int best_rate(struct wire *w, int one_way, double *gbps)
     return 0;
 }
 
-/* What is better than in job goes there; of rates that could not all be tried, nothing. */
+/* Results better than those in job go there. If any try for a rate fails, job's rate stays. */
 static void measure(struct wire *w, struct bench_job *job)
 {
     double gbps = job->wire_gbps, one_way = job->wire_one_way_gbps;
@@ -366,14 +367,14 @@ static void measure(struct wire *w, struct bench_job *job)
             if (best_rate(w, 1, &one_way) == 0)
                 job->wire_one_way_gbps = one_way;
         }
-        if (job->wire_one_way_gbps > 0) /* who only sends or only receives has less to do */
+        if (job->wire_one_way_gbps > 0) /* a node that only sends or only receives has less to do */
             job->wire_one_way_gbps = fmax(job->wire_one_way_gbps, job->wire_gbps);
         job->wire_us = job->wire_us > 0 ? fmin(job->wire_us, w->us) : w->us;
     }
     free(w->memory);
 }
 
-/* Whether any rank's connections go by another congestion control than reno. */
+/* Do any rank's connections use another congestion control than reno? */
 static int others_than_reno(const struct wire *w)
 {
     char name[16] = "";

@@ -46,7 +46,7 @@ static inline int bench_has_blocks(enum hx_function collective)
     return !bench_has_counts(collective) && hx_coll_has_blocks(hx_function_coll(collective));
 }
 
-/* What a rank gives, or gets, is its block of the vector. */
+/* Is a rank's input, or output, its block of the vector? */
 static inline int bench_gathers(enum hx_function collective)
 {
     return hx_coll_gives(hx_function_coll(collective)) == HX_HOLDS_OWN;
@@ -63,7 +63,7 @@ static inline int bench_joins_counts(enum hx_function collective)
     return bench_has_counts(collective) && bench_gathers(collective);
 }
 
-/* Where rank's block starts then; rank may be the number of ranks. */
+/* The start of rank's block then; rank may be the number of ranks. */
 static inline size_t bench_block_start(size_t count, int rank, int nranks)
 {
     return (size_t)((unsigned __int128)count * (unsigned)rank / (unsigned)nranks);
@@ -97,7 +97,7 @@ struct bench_job {
     int oversubscribed;                   /* on any machine */
     double clock_ns;                      /* one reading of the clock, subtracted from each sample */
     double hop_ns, dirty_gbps;            /* between two ranks of a machine; 0: not measured */
-    char network[96];                     /* between nodes; "": none, or not told */
+    char network[96];                     /* between nodes; "": none, or not known */
     /* between nodes, by bench_wire.c: a message; GB/s that a node sends while it receives as many; and that one sends to one. 0: not measured */
     double wire_us, wire_gbps, wire_one_way_gbps;
 };
@@ -111,7 +111,7 @@ struct bench_row {
     double min_us, median_us, p99_us, bus_gbps;
     double bound_us; /* 0: no term is known */
     const char *bound_term;
-    /* where the library tells plans: rank 0's, and of any rank the most rounds and the most bytes given to others */
+    /* if the library reports plans: rank 0's, and the most rounds and the most bytes that any rank gives to others */
     char plan[96];
     uint64_t rounds, sent_bytes;
 };
@@ -141,7 +141,7 @@ uint64_t bench_data_check(enum hx_function collective, const void *out, size_t c
 int bench_job_open(struct bench_job *job); /* 0, or -1 when the backend failed */
 /* Returns the moment, in ns: the same for all ranks, read off this one's clock. */
 double bench_start_together(const struct bench_job *job);
-/* Of several machines, or without a shared page: compare clocks (all ranks; 0 or -1), and agree on a moment. */
+/* For several machines, or without a shared page: compare clocks (all ranks; 0 or -1), and agree on a moment. */
 int bench_clock_open(const struct bench_job *job);
 double bench_clock_start(const struct bench_job *job);
 void bench_job_close(void);
@@ -159,7 +159,7 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
 /* bench_bound.c: floor_us is the measured memory floor. */
 void bench_bound_set(const struct bench_options *o, const struct bench_job *job, double floor_us,
                      struct bench_row *row);
-/* GB/s of a node that the network's term goes by; 0: not known. */
+/* GB/s of a node in the network's term; 0: not known. */
 double bench_bound_gbps(const struct bench_options *o, const struct bench_job *job, enum hx_function collective);
 
 /* bench_report.c, on rank 0 only: what the run is, as JSON. */
@@ -171,7 +171,7 @@ void bench_report_before(const struct bench_options *o, const struct bench_row *
 void bench_report_row(const struct bench_options *o, const struct bench_row *row);
 /* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES]);
-/* The same of what coll_report makes of it, for which this waits: when no rank waits for this one. */
+/* The same for the output of coll_report. This waits for coll_report: call it when no rank waits for this one. */
 int bench_report_end(char error[OPTION_TEXT_BYTES]);
 
 /* bench_here.c */

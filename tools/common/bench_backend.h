@@ -17,7 +17,7 @@ int bench_backend_node(int rank, int size);                /* on its machine: 0 
 void *bench_backend_alloc(size_t bytes);                   /* memory of the library's own; all ranks call it; NULL after printing why */
 void bench_backend_free(void *memory);
 int bench_backend_supports(hx_dtype_t dtype, hx_op_t op);
-/* What a call does on this rank. count: the call's argument. */
+/* The plan of a call on this rank. count: the call's argument. */
 int bench_backend_plan(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                        hx_plan_info_t *info);
 

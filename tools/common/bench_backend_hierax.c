@@ -27,7 +27,7 @@ int bench_backend_init(int *argc, char ***argv, int *rank, int *size)
     (void)argc;
     (void)argv;
     hx_status_t status = hx_init(&world);
-    if (status != HX_SUCCESS) /* one rank has told why */
+    if (status != HX_SUCCESS) /* one rank has reported why */
         return status == HX_ERR_ENV || status == HX_ERR_ARG ? 2 : 1;
     if (told("hx_barrier_init", hx_barrier_init(world, &idle), world))
         return 1;

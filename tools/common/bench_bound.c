@@ -10,8 +10,8 @@
  *
  * Broadcast, reduce and scans: S/B_node, and S where dirty says f S(n-1)/n. Gather and scatter: the blocks of all ranks but
  * the fullest node's. All-to-all, S bytes on each rank: likewise, n times, and S(n-1)/(n N) where dirty says f S(n-1)/n.
- * Where B_node was measured, it is that of one way for those with a root and for scans, whose nodes need not send and
- * receive at once. It is from one node to one other: where connections are slowed each, a node that talks to several
+ * If B_node is measured, it is the one-way rate for collectives with a root and for scans: their nodes need not send and
+ * receive at once. The rate is from one node to one other. If each connection is slowed, a node that talks to several
  * others does better, so gather, scatter and all-to-all on more than 2 nodes are not held against it.
  */
 #include "tools/common/bench.h"
@@ -49,7 +49,7 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     raise_to(row, floor_us, "memory");
     if (n > 1)
         raise_to(row, job->hop_ns / 1e3, "hop");
-    if (job->dirty_gbps > 0) { /* what the rank that reads most must read, of its node's */
+    if (job->dirty_gbps > 0) { /* the bytes of other ranks of its node that the busiest reader must read */
         const int scatters = bench_is_rooted(row->collective) && bench_scatters(row->collective);
         const double others = scatters ? (n > 1) / n : phases * (n - 1) / n;
         raise_to(row, (whole ? bytes * (n > 1) : bytes * others) / (pairs || (rooted && !whole) ? nodes : 1) / job->dirty_gbps / 1e3, "dirty");

@@ -5,7 +5,7 @@
  *
  *     rank 0   ---- a0 ------------------ b0 ---->     a, b: read before and after an all-gather of the a
  *                       \   all-gather  /
- *     rank r   ------ ar ------------------- br -->    nobody has a0 before it was read:  br - offset >= a0, b0 >= ar - offset
+ *     rank r   ------ ar ------------------- br -->    no rank has a0 before it is read:  br - offset >= a0, b0 >= ar - offset
  *
  * so that ar - b0 <= offset <= br - a0; the tightest bounds of many rounds are a few microseconds apart.
  * Source: F. Cristian, "Probabilistic clock synchronization", Distributed Computing 3, 1989; windows as in S. Hunold
@@ -53,7 +53,7 @@ double bench_clock_start(const struct bench_job *job)
         double start, compares; /* or first all compare clocks */
     } said;
     do {
-        int failed = bench_barrier(); /* nobody still writes inputs when rank 0 names the moment */
+        int failed = bench_barrier(); /* no rank still writes inputs when rank 0 names the moment */
         said.start = 1e9 * hx_now_s() + lead_ns;
         said.compares = job->machines > 1 && 1e9 * hx_now_s() - compared_ns > DRIFT_NS;
         if (failed || bench_bcast(&said, 2, HX_FLOAT64, 0))

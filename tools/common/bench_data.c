@@ -26,7 +26,7 @@ static int class_is(enum hx_class classes)
     return (hx_dtype_rows[data.dtype].class & classes) != 0;
 }
 
-/* Of what a pair and a complex number have two of. */
+/* The number of parts: a pair and a complex number have two. */
 static int parts(void)
 {
     return class_is(HX_CLASS_COMPLEX | HX_CLASS_PAIR) ? 2 : 1;
@@ -98,7 +98,7 @@ static double index_decode(const void *at)
     return index;
 }
 
-/* Of a pair the index; a few pairs each have the same value. */
+/* The index of a pair; a few pairs each have the same value. */
 static int32_t index_of(unsigned k)
 {
     return (int32_t)(k * 7 % VALUES);
@@ -198,7 +198,7 @@ static int winner(size_t i, uint32_t call, int n)
     return best;
 }
 
-/* Of the first n ranks. A scan leaves one rank's contribution as it is. */
+/* The result of the first n ranks. A scan leaves one rank's contribution as it is. */
 static double reduced(size_t i, uint32_t call, int part, int n, int scans)
 {
     if (part && data.op == HX_PROD)
@@ -229,7 +229,8 @@ static int agrees(double got, double expected, int averaged)
     return fabs(got - expected) <= relative * fabs(expected);
 }
 
-/* Who contributed element i of a result that is not reduced; -1: it is. *element becomes that of the contributor's input. */
+/* The rank that contributed element i of a result that is not reduced; -1: the result is reduced. *element becomes that of the
+ * rank's input. */
 static int source_of(enum hx_function collective, size_t i, size_t count, int root, size_t *element)
 {
     if (bench_joins_counts(collective)) { /* the last rank whose block starts no later */

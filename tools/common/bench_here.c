@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a report says of where and how it was made. */
+/* Where and how a report was made. */
 #include "tools/common/bench.h"
 #include "topo/cpu_model.h"
 #include <string.h>

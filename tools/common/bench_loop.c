@@ -87,7 +87,7 @@ static void read_only(const char *in, size_t bytes)
     __asm__ volatile("" : : "r"(sum)); /* it has a reader */
 }
 
-/* What no library can avoid: read the input once and write the output once, on ranks that have them. */
+/* The work of every library: read the input once and write the output once, on ranks that have them. */
 static void call_floor(const struct bench_loop *l, uint32_t call)
 {
     const char *in = pair_in(l, call);
@@ -135,12 +135,12 @@ static int batch_time(struct bench_loop *l, enum bench_action action, uint64_t n
     }
     *ns += 1e9 * hx_now_s() - begin - l->job->clock_ns;
     l->call = call;
-    /* what a rank does next, untimed, must not keep a core from another that is still being timed; nor its messages from moving */
+    /* a rank's next, untimed work must not keep a core from a rank that is still being timed, nor stop its messages */
     return failed || bench_barrier();
 }
 
-/* One repetition: *ns per call on this rank; of calls that would overlap in a row the mean of those that all ranks start
- * together, one by one. -1 when the backend failed. */
+/* One repetition: *ns per call on this rank. If calls in a row would overlap, all ranks start each call together, and *ns is the
+ * mean. -1 when the backend failed. */
 static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
 {
     const uint64_t n = l->row->iterations, in_a_row = l->apart ? 1 : n;
@@ -172,8 +172,9 @@ int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns)
     return failed;
 }
 
-/* Enough pairs that rewriting an input does not find the last output of that pair in the private cache; where that takes many, pairs that
- * fill no more than half of it. What just fits stays or not as its pages happen to lie, which differs by a fifth from job to job. */
+/* Enough pairs that rewriting an input does not find the last output of that pair in the private cache. If that takes many,
+ * pairs that fill no more than half of it: buffers that just fit stay or not as their pages happen to lie, which differs by a
+ * fifth from job to job. */
 static uint64_t choose_pairs(uint64_t pair_bytes)
 {
     long l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
@@ -182,7 +183,7 @@ static uint64_t choose_pairs(uint64_t pair_bytes)
     return want < least ? least : want > 64 ? 16 : want;
 }
 
-/* What a row's buffers are on this rank, in numbers. */
+/* The sizes of a row's buffers on this rank. */
 static void sizes_set(struct bench_loop *l)
 {
     const struct bench_row *row = l->row;
@@ -222,7 +223,7 @@ uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job 
     return l.pair_bytes * copy.pairs;
 }
 
-/* One block per rank, of which each has a part in the input or output. */
+/* One block per rank. Each block is a part of the input or output. */
 static int counts_open(struct bench_loop *l)
 {
     const int p = l->job->size;

@@ -14,8 +14,8 @@ struct bench_loop {
     int in_place;               /* as asked for, or the collective has one buffer only */
     int apart;                  /* each call is timed by itself */
     size_t in_bytes, out_bytes, pair_bytes;
-    /* of all ranks' blocks, then where they stand (all-to-all); where this rank's starts. NULL: the collective has
-     * none */
+    /* counts: of all ranks' blocks, then where the blocks stand (all-to-all). first: where this rank's block starts. NULL: the
+     * collective has none */
     size_t *counts, first;
     char *arena;
     uint32_t call; /* number of the next call in this row */
@@ -29,14 +29,14 @@ enum bench_action { CALL_LIBRARY, CALL_FLOOR, CALL_NOTHING };
 int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const struct bench_job *job,
                     struct bench_row *row);
 void bench_loop_close(struct bench_loop *l); /* on this rank alone */
-/* What a row's buffers take on job->rank, in bytes; on this rank alone. */
+/* The bytes of a row's buffers on job->rank; on this rank alone. */
 uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
 
 /* The warm-up calls. 0, or -1 when the backend failed. */
 int bench_loop_warm_up(struct bench_loop *l);
 /* One repetition: *ns per call on this rank, without the rewriting. -1 when the backend failed. */
 int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns);
-/* Where the result of a call stands until its pair is used again; on this rank alone. */
+/* The result of a call, which stands there until its pair is used again; on this rank alone. */
 char *bench_loop_out(const struct bench_loop *l, uint32_t call);
 int bench_loop_has_result(const struct bench_loop *l);
 

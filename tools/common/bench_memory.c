@@ -8,7 +8,8 @@
 
 #define GIB (1024.0 * 1024 * 1024)
 
-/* What programs can get, in bytes, of so much; all of it where the kernel does not tell. Of a limit swap is no part: a group may have none. */
+/* The bytes that programs can get, up to most; all of these if the kernel does not say. A limit does not include swap: a group
+ * may have none. */
 static double memory_available(uint64_t most)
 {
     char line[256];
@@ -26,7 +27,7 @@ static double memory_available(uint64_t most)
     return most == UINT64_MAX ? available + swap : available;
 }
 
-/* What the ranks need for a row that have the same word as this one, the first of the two that each has. */
+/* The memory for a row on all ranks with the same word as this one. Each rank has two words; the first counts. */
 static double memory_needed(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row, const uint64_t *words)
 {
     struct bench_job other = *job;
@@ -40,7 +41,8 @@ static double memory_needed(const struct bench_options *o, const struct bench_jo
 
 int bench_memory_check(const struct bench_options *o, const struct bench_job *job, const struct bench_row *rows, int n, int times)
 {
-    /* what a kernel has, its ranks share; what control groups leave, only those of a machine: containers under one kernel have limits of their own */
+    /* the ranks of a kernel share its memory; only those of a machine share a control group's: containers under one kernel have
+     * limits of their own */
     const uint64_t mine[] = {job->kernel, (uint64_t)job->machine};
     const double available[] = {memory_available(UINT64_MAX), memory_available(hx_cgroup_memory_left(""))};
     uint64_t *words = malloc((size_t)job->size * sizeof(mine));

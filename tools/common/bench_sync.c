@@ -5,11 +5,11 @@
  *
  *     all arrive (counter)  ->  the last one writes start = now + 1 us  ->  everybody looks at the clock until then
  *
- * With more ranks than cores they cannot all look: start = now, and whoever has to wait for a core is late.
+ * With more ranks than cores they cannot all look: start = now, and a rank that has to wait for a core is late.
  *
  * The same page carries two measurements between two ranks: an exchange of cache lines, and reading what another
- * core has just written. On several machines, or where it cannot be shared, the moment is agreed on by clocks
- * (bench_clock.c).
+ * core has just written. On several machines, or if the page cannot be shared, the ranks agree on the moment by
+ * clocks (bench_clock.c).
  */
 #include "tools/common/bench_backend.h"
 #include <errno.h>
@@ -51,14 +51,14 @@ struct place { /* gathered as 64-bit words */
 
 static struct page *page;
 static uint64_t generation;
-static struct { /* ranks of this machine whose processes can be seen: where a launcher leaves a job without one of them, nobody else tells */
+static struct { /* ranks of this machine whose processes are visible: some launchers do not report the end of one of them */
     int rank;
     pid_t pid;
 } *mates;
 static int nmates;
 static unsigned looks_before_yield = LOOKS_BEFORE_YIELD;
 
-/* One that has ended runs no program any more, though nobody may have waited for it yet. */
+/* A process that has ended runs no program any more, even if its parent has not waited for it yet. */
 static void mates_look(void)
 {
     char path[64], program[1];
@@ -72,7 +72,7 @@ static void mates_look(void)
     }
 }
 
-/* The library has no part in a wait, unless that is long: somebody may need what this rank's library still has to send. */
+/* The library has no part in a wait, unless that is long: another rank may need data that this rank's library still has to send. */
 static void look_again(unsigned *looks, double *progress_ns)
 {
     if (++*looks % looks_before_yield == 0) {
@@ -279,7 +279,7 @@ static int survey(const struct place *places, const struct place *mine, struct b
     return owner;
 }
 
-/* What all ranks must know of each other's machine. */
+/* Facts about a rank's machine that all ranks must know. */
 struct verdict {
     uint64_t machine, node, oversubscribed, shared; /* machine: the lowest rank there */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* JSON documents: the one reader of those that a person names, and the one way to write them. */
+/* JSON documents: the one reader of files that the user names, and the one way to write documents. */
 #pragma once
 
 #include "tools/common/options.h"
@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The document in a file, which may be a pipe; json_object_put frees it. NULL: "path: reason", or of what is no JSON
- * "path:line:column: not JSON: reason", in error. */
+/* The document in a file, which may be a pipe; json_object_put frees it. NULL: the reason is in error, as "path: reason" or
+ * "path:line:column: not JSON: reason". */
 struct json_object *json_file_read(const char *path, char error[OPTION_TEXT_BYTES]);
 
-/* A text may hold any bytes: those that are no UTF-8 become "?"; NULL becomes null. */
+/* A text may hold any bytes: those that are not UTF-8 become "?"; NULL becomes null. */
 struct json_object *json_text_new(const char *text);
 /* json-c alone would print seventeen digits: give as many as are known. A number that is not finite becomes null. */
 struct json_object *json_real_new(const char *format, double value) __attribute__((format(printf, 1, 0)));

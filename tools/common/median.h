@@ -15,7 +15,7 @@ static inline void ascending_sort(double *values, size_t n)
     qsort(values, n, sizeof(*values), ascending_compare);
 }
 
-/* Sorts them. Of an even number the mean of the middle two; of none 0. */
+/* Sorts the values. For an even number of values: the mean of the middle two; for none: 0. */
 static inline double median(double *values, size_t n)
 {
     ascending_sort(values, n);

@@ -157,7 +157,7 @@ static int value_take(const struct option_row *row, void *options, const char *t
     }
 }
 
-/* What getopt refuses of a word: an unknown option, one without its value, or one with a value that it does not take. */
+/* Report a word that getopt refuses: an unknown option, one without its value, or one with a value that it does not take. */
 static void refused_tell(const struct option *longs, const char *word, char error[OPTION_TEXT_BYTES])
 {
     const char *names[ROWS_MAX + 1] = {NULL};

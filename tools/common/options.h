@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tools' command lines share: values and names, and the message for a wrong one, which tells the value, the
- * nearest good one and the choices. Nothing here prints or exits: a tool of many ranks must agree first. */
+/* The part of the tools' command lines that all share: values and names, and the message for a wrong one, which names the value,
+ * the nearest good one and the choices. Nothing here prints or exits: a tool of many ranks must agree first. */
 #pragma once
 
 #include <stddef.h>
@@ -28,7 +28,7 @@ void option_command_line(int argc, char *const *argv, char text[OPTION_TEXT_BYTE
 
 /* ---- a whole command line ---- */
 
-/* What an option's value is, and the type of the field that it goes to. */
+/* The kind of an option's value, and the type of the field that it goes to. */
 enum option_kind {
     OPTION_FLAG,     /* there is none; int: 1 */
     OPTION_COUNT,    /* uint64_t, from low to high; see option_number */
@@ -44,7 +44,7 @@ enum option_kind {
 struct option_row {
     const char *name;
     int letter;             /* 0: none */
-    const char *value;      /* what --help calls it */
+    const char *value;      /* its name in --help */
     const char *help;
     int group;              /* of --help; ascending */
     unsigned commands;      /* a bit for each command of the tool that takes it; 0: all do */
@@ -68,13 +68,13 @@ struct option_row {
 
 /* A tool. --help and --version need no rows. */
 struct option_tool {
-    const char *words, *about;     /* as argp wants them: what stands beside options, and the text of --help */
+    const char *words, *about;     /* as argp wants them: the words beside options, and the text of --help */
     const struct option_row *rows; /* at most 60, and one without a name */
     /* Take the first of words, which is not an option. The words end with NULL. Returns how many it took, or -1. */
     int (*word)(void *options, char **words, char error[OPTION_TEXT_BYTES]);
 };
 
-/* What a command line asks for. WRONG: error tells why. HELP and VERSION: what follows was not looked at. */
+/* The request of a command line. WRONG: error says why. HELP and VERSION: later words were not looked at. */
 enum option_end { OPTION_GO_ON, OPTION_WRONG, OPTION_HELP, OPTION_VERSION };
 
 /* *used, unless it is NULL: a bit for each row that was given. */

@@ -138,7 +138,7 @@ int report_open(struct report *r, const struct report_files *files, const char *
     return -1;
 }
 
-/* A document is a line. What coll_report does not take, it has said why when it answers. */
+/* A document is a line. If coll_report does not take it, its answer says why. */
 static void document_send(int to, struct json_object *document)
 {
     const char *text = json_object_to_json_string_ext(document, JSON_C_TO_STRING_PLAIN);

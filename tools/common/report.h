@@ -28,7 +28,7 @@ struct report_files { /* as on the command line; NULL: not wanted */
 struct report {
     int to; /* a socket to coll_report; -1: it does not run */
     pid_t pid;
-    char kept[PATH_MAX]; /* where the document goes instead; "": nowhere */
+    char kept[PATH_MAX]; /* the file that the document goes to instead; "": none */
     char what[OPTION_TEXT_BYTES / 2]; /* "--html=FILE" */
     char error[OPTION_TEXT_BYTES];    /* of the last document */
 };

@@ -72,7 +72,7 @@ FILE *whole_file_open(struct whole_file *file, const char *path)
     return file->out;
 }
 
-/* *error: the first one, an errno. What could not be flushed is gone: the next flush may succeed. */
+/* *error: the first one, an errno. Data that could not be flushed is gone: the next flush may succeed. */
 static void stream_flush(FILE *out, int *error)
 {
     errno = 0;

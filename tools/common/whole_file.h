@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that are there as a whole or as they were before, whenever the program ends: written beside, then renamed. A
- * symbolic link stays, and leads to the new file, which has the mode of the old one. What is no regular file (a pipe, a
- * device, "-" for standard output) is written as it is, so once only. */
+/* Files that are there as a whole or as they were before, whenever the program ends: written beside, then renamed. A symbolic
+ * link stays, and leads to the new file, which has the mode of the old one. Anything but a regular file (a pipe, a device, "-"
+ * for standard output) is written directly, so once only. */
 #pragma once
 
 #include "tools/common/options.h"
@@ -40,6 +40,6 @@ int whole_file_end(struct whole_file *file, const char *option, const char *path
 void standard_output_write(const char *text, size_t bytes);
 void standard_output_flush(void);
 
-/* Has all gone out that was printed? 0, or -1 after "tool: standard output: reason" on standard error; where only
- * nobody reads any more, nothing is said. */
+/* Has all printed text gone out? 0, or -1 after "tool: standard output: reason" on standard error. If the only failure is that
+ * no program reads any more, it prints nothing. */
 int standard_output_check(const char *tool);

@@ -32,7 +32,7 @@ static struct json_object *tables_tell(const char *files)
     return document;
 }
 
-/* What was asked for, but for the state of things here. */
+/* Answer a request that does not depend on this job. Returns the exit status. */
 static int told_anywhere(const struct info_options *o, hx_status_t started)
 {
     if (o->end >= OPTION_HELP)
@@ -44,7 +44,7 @@ static int told_anywhere(const struct info_options *o, hx_status_t started)
     if (o->algorithms)
         return info_algorithms(o) ? 1 : 0;
     if (!o->files && started == HX_ERR_ENV)
-        return 2; /* which table is a setting, and hx_init has told what is wrong with those */
+        return 2; /* the table is a setting, and hx_init has reported what is wrong with the settings */
     return document_tell(o, tables_tell(o->files), 0);
 }
 
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         return doctor_run(&options); /* a job's ranks meet without hx_init */
     int anywhere = options.end != OPTION_GO_ON || options.algorithms || options.table || options.error[0];
     hx_status_t started = hx_init(&world);
-    if (started != HX_SUCCESS && !anywhere) /* one rank has told why */
+    if (started != HX_SUCCESS && !anywhere) /* one rank has reported why */
         return started == HX_ERR_ENV || started == HX_ERR_ARG ? 2 : 1;
     if (!anywhere)
         status = document_tell(&options, info_all(world), hx_rank(world));

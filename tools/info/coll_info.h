@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_info: what its files share. Everything told is made once, as JSON; the text for people is written from that. */
+/* coll_info: what its files share. Each answer is made once, as JSON; the text for people is written from that. */
 #pragma once
 
 #include "runtime/api/comm.h"
@@ -24,7 +24,7 @@ int info_options_answer(const struct info_options *options); /* --help, --versio
  * ready: many ranks take a while. 0, or -1 after an error, which it has printed. */
 int info_algorithms(const struct info_options *options);
 
-/* What the tuning tables FILE[:FILE]... hold. NULL if one cannot be read; an error has been printed. */
+/* The contents of the tuning tables FILE[:FILE]... NULL if one cannot be read; an error has been printed. */
 struct json_object *info_table(const char *paths);
 /* The cost model's parameters in this job, and where they come from. */
 struct json_object *info_model(const struct hx_comm *comm);

@@ -95,7 +95,8 @@ static int way_try(const char *address, const char *port)
     return error;
 }
 
-/* As number me of the picked ranks. Of many hosts each asks those 1, 2, 4, ... after it: every host is asked, from many sides. */
+/* This is number me of the picked ranks. With more than 8 hosts each asks those 1, 2, 4, ... after it: every host is asked, from
+ * many sides. */
 static struct json_object *hosts_reach(struct json_object *peers, int me)
 {
     struct json_object *own = json_object_array_get_idx(peers, (size_t)me), *lost = json_object_new_array();
@@ -192,7 +193,7 @@ static void job_open(struct doctor_job *job)
     static const char *const quiet[] = {"HX_LOG=error", NULL};
     struct hx_env env;
 
-    hx_env_load(&env, quiet); /* what is bad in it is a finding already */
+    hx_env_load(&env, quiet); /* a bad setting is a finding already */
     if (env.timeout <= 0 || env.timeout > MEET_SECONDS)
         env.timeout = MEET_SECONDS;
     if (hx_boot_open(&env, NULL, &job->boot) == HX_SUCCESS) {
@@ -230,7 +231,7 @@ int doctor_run(const struct info_options *options)
     alarm(ALL_SECONDS);
     doctor_examine(exam);
     exam->under_way = "meeting the other ranks";
-    hx_fail_hold(); /* what is wrong is a finding: the library would say it twice */
+    hx_fail_hold(); /* errors become findings: the library would report them again */
     job_open(&job);
     struct json_object *own = exam_tell();
     job.told = calloc((size_t)job.size, sizeof(*job.told));

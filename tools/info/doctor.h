@@ -3,14 +3,14 @@
  * coll_info --doctor: what its files share.
  *
  *   every rank    examines its process and its node: each check runs in a child process of its own with a time limit, so that
- *                 whatever crashes, hangs or is killed there is a finding
- *   fence         all ranks have put what they found, where the job's launcher lets them meet
- *   fence         nobody leaves it before all have entered it, which bounds how far their clocks are apart
- *   rank 0        picks one rank of each host, and tells these where the others listen
+ *                 a crash, a hang or a kill there is a finding
+ *   fence         all ranks have put their findings, if the job's launcher lets them meet
+ *   fence         no rank leaves it before all have entered it, which bounds how far their clocks are apart
+ *   rank 0        picks one rank of each host, and sends these the addresses of the others
  *   fence, fence  they have tried to reach each other
- *   rank 0        examines what the ranks told, host by host and of the whole job; and prints, once what is found alike
+ *   rank 0        examines all findings, host by host and of the whole job; and prints equal findings once
  *
- * Nothing of this needs hx_init to work: that is when it is wanted.
+ * Nothing of this needs hx_init to work: users want it when hx_init fails.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct doctor_finding {
     char remedy[DOCTOR_TEXT_BYTES]; /* "": that of the check */
 };
 
-/* What one rank finds, and what its checks learn beside that, for each other and for those of the job. */
+/* The findings of one rank, and facts that its checks learn beside that, for each other and for the checks of the job. */
 struct doctor_exam {
     struct hx_place place;              /* zeros but for the hostname: hwloc cannot tell */
     int single_copy;                    /* another process's memory can be read */
@@ -46,7 +46,7 @@ struct doctor_exam {
 struct doctor_job {
     struct hx_boot *boot; /* NULL: this rank is alone */
     int rank, size, hosts;
-    char failed[HX_DETAIL_BYTES];     /* what of the ranks' meeting has failed; "": nothing */
+    char failed[HX_DETAIL_BYTES];     /* the failure in the ranks' meeting; "": none */
     struct json_object **told;        /* by rank; NULL: nothing */
     int *host_of;                     /* by rank: its host, counted in order of the lowest rank */
     int *list;                        /* room for the ranks that a check tells of */
@@ -57,7 +57,7 @@ struct doctor_job {
 };
 
 struct doctor_host {
-    int *ranks, n; /* that told something, ascending */
+    int *ranks, n; /* those with findings, ascending */
     int ncpus;     /* on which any of them may run */
     double quota;
 };
@@ -66,12 +66,12 @@ typedef void doctor_of_rank_t(struct doctor_exam *);
 typedef void doctor_of_host_t(struct doctor_job *, const struct doctor_host *);
 typedef void doctor_of_job_t(struct doctor_job *);
 
-/* One of rank, host and job looks: at this process, at the ranks of each host, at all that ranks told. */
+/* One of rank, host and job is set. rank looks at this process, host at the ranks of each host, job at all ranks' findings. */
 struct doctor_check {
     const char *name;
     const char *meaning; /* why it matters */
     const char *remedy;  /* the command that mends it, unless the finding has a better one */
-    const char *fine;    /* told when nothing else is; NULL: the check tells that itself */
+    const char *fine;    /* printed if nothing is found; NULL: the check prints its own text */
     doctor_of_rank_t *rank;
     doctor_of_host_t *host;
     doctor_of_job_t *job;

@@ -218,7 +218,7 @@ void doctor_tell(struct doctor_job *job, enum doctor_grade grade, const int *ran
     row_add(job, grade, ranks, n, text, job->check->remedy);
 }
 
-/* What the ranks found. Ranks with the same findings share a row. */
+/* Report the ranks' findings. Ranks with the same findings share a row. */
 static void ranks_report(struct doctor_job *job)
 {
     const char *name = job->check->name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What only all ranks together tell: cores and ranks, binding, memory, differences, and the way between hosts. */
+/* Checks that need the facts of all ranks: cores and ranks, binding, memory, differences, and the way between hosts. */
 #include "tools/info/doctor.h"
 #include "hier/planner.h"
 #include "runtime/base/files.h"
@@ -202,7 +202,7 @@ void doctor_time(struct doctor_job *job)
 
 /* ---- settings ---- */
 
-/* What rank 0's settings want of a job of this size. */
+/* Check rank 0's settings for a job of this size. */
 void doctor_job_settings(struct doctor_job *job)
 {
     struct hx_job facts = {.nranks = job->size, .ranks_per_cpu = 1};

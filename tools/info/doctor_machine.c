@@ -33,9 +33,9 @@ void doctor_quota(struct doctor_exam *exam)
 
 /* ---- processes ---- */
 
-#define PIDS_LEFT 64 /* fewer make somebody's fork or thread fail soon */
+#define PIDS_LEFT 64 /* with fewer, a fork or a new thread fails soon */
 
-/* What a group's limit leaves, if that is less than *left. */
+/* Lower *left to the number that a group's limit leaves, if that is less. */
 static void pids_look(const char *dir, void *left)
 {
     char most[64], now[64];
@@ -112,7 +112,7 @@ void doctor_clock(struct doctor_exam *exam)
 /* ---- memory: what may be locked, huge pages and fork, /dev/shm ---- */
 
 #define ENDPOINT_BYTES ((uint64_t)128 << 20) /* an EFA endpoint pins some 100 MB */
-#define DEFAULT_BYTES ((uint64_t)8 << 20)    /* of today's kernels; less was chosen by somebody */
+#define DEFAULT_BYTES ((uint64_t)8 << 20)    /* of today's kernels; a lower limit comes from a setting */
 #define SHM_MIB 1024
 #define CAP_IPC_LOCK 14
 
@@ -205,5 +205,5 @@ void doctor_shm(struct doctor_exam *exam)
         doctor_find(exam, DOCTOR_WARN, "ls -l /dev/shm, and remove the files of jobs that have ended",
                     "full: %llu of %llu MiB are free", left_mib, mib);
     else
-        doctor_find(exam, DOCTOR_OK, NULL, "%llu MiB", mib); /* what is free differs from rank to rank */
+        doctor_find(exam, DOCTOR_OK, NULL, "%llu MiB", mib); /* the free part differs from rank to rank */
 }

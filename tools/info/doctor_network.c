@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is known of providers, besides that they work. */
+/* Known facts about providers, besides that they work. */
 static const struct quirk {
     const char *provider;
     int is_tcp, pins; /* between nodes; locks memory */
@@ -57,7 +57,7 @@ static const char *restriction(const char **value, char remedy[64])
     return NULL;
 }
 
-/* ---- where EFA is ---- */
+/* ---- EFA devices ---- */
 
 static int efa_devices(void)
 {
@@ -115,7 +115,7 @@ static void efa_unused(struct doctor_exam *exam)
                     offered ? "has efa, but none of its interfaces is usable" : "does not have efa");
 }
 
-/* ---- what is used ---- */
+/* ---- the network in use ---- */
 
 /* The address stays as it is if the interface has none. interface: "" for any real one. */
 static void address_find(const char *interface, char address[DOCTOR_ADDRESS_BYTES])

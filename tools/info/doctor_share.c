@@ -78,7 +78,7 @@ static int word_read(void *word)
     return memcmp(copy, word, sizeof(copy)) ? EIO : 0;
 }
 
-/* Whoever refused it. */
+/* Report the cause of the refusal. */
 static void cma_denied(struct doctor_exam *exam, int error, int scope)
 {
     const char *call = "process_vm_readv between two processes of this user is denied", *why = strerror(error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coll_plan: plans without a job. What the library would do for a shape and a size, why, at what cost; and the proof
- * that it is right. Everything here asks the planner, the composer and the checker of the library itself.
+ * coll_plan: plans without a job. It shows the library's plan for a shape and a size, the reason, the cost, and the proof
+ * that the plan is right. Everything here asks the planner, the composer and the checker of the library itself.
  */
 #include "tools/plan/coll_plan.h"
 #include "runtime/base/error.h"
@@ -113,7 +113,7 @@ static void candidates_keep(struct plan_job *job, const char *shape)
     job->ncandidates = n;
 }
 
-/* What HX_TABLE has for such a job: the same for all of a command line. */
+/* Use the entries and models of HX_TABLE for such a job: the same for all of a command line. */
 static void table_use(struct plan_job *job)
 {
     static size_t bytes;
@@ -169,7 +169,7 @@ struct plan_job *plan_job_open(const struct plan_options *options, const char *s
     job->shape_text = shape;
     job->shape = plan_shape_parse(shape);
     if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
-        exit(2); /* it has told why */
+        exit(2); /* hx_env_load has reported why */
     plan_ring_set(job->shape, shape, options->ring_order ? options->ring_order : job->env.ring_order);
     rank_check("root", options->root, job);
     rank_check("rank", options->rank, job);
@@ -212,7 +212,7 @@ struct hx_plan *plan_compose(const struct hx_shape *shape, int rank, const struc
     struct hx_plan *plan = hx_compose(shape, rank, candidate);
 
     if (!plan)
-        exit(1); /* it has told why */
+        exit(1); /* hx_compose has reported why */
     return plan;
 }
 

@@ -33,8 +33,8 @@ struct plan_options {
     int all_ranks, all, ordered, alloc, json, table, time, one_rank;
     const char *output; /* NULL: standard output */
     const char *svg;    /* NULL: none */
-    const char *provider; /* whose entries and cost model of HX_TABLE hold */
-    int by_table;         /* whether entries may, */
+    const char *provider; /* of the entries and the cost model of HX_TABLE that hold */
+    int by_table;         /* may entries hold, */
     int by_model;         /* and the cost model */
     const char *sides[2];
     int nsides;
@@ -89,7 +89,7 @@ void *plan_memory(void *pointer); /* the pointer, or the end when it is NULL */
 
 /* Is this the candidate's name, or that of an algorithm in it? */
 int plan_has(const struct hx_candidate *candidate, const char *name);
-/* Whether the command line lets a candidate be looked at. */
+/* Does the command line let a candidate be looked at? */
 int plan_uses(const struct plan_options *options, const struct hx_candidate *candidate);
 /* The number of names, with this one if it is not among them. */
 int plan_name_add(const char **names, int n, const char *name);
@@ -108,7 +108,7 @@ struct hx_plan **plans_compose(const struct hx_shape *shape, const struct hx_can
 void plans_release(struct hx_plan **plans, int n);
 struct plan_job *plan_job_open(const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes);
 struct hx_plan *plan_job_compose(const struct plan_job *job, int rank);
-/* Of all slices; messages, unless it is NULL: how many of them are not empty. */
+/* The bytes of all slices. *messages, unless it is NULL: how many slices are not empty. */
 uint64_t plan_step_bytes(const struct hx_layout *layout, const struct hx_step *step, uint64_t *messages);
 size_t plan_live_slots(const struct plan_job *job, const struct hx_plan *plan);
 /* How often what a rank contributes is rounded; -1: never, or not counted for so many ranks. */
@@ -119,7 +119,7 @@ void plan_job_close(struct plan_job *job);
 
 /* ---- predicted times, taken apart, and what of plans becomes JSON */
 
-/* What a predicted time is made of. */
+/* The parts of a predicted time. */
 enum plan_term { PLAN_LATENCY, PLAN_WIRE, PLAN_MESSAGES, PLAN_FLAGS, PLAN_MEMORY, PLAN_SWITCHES, PLAN_REST, PLAN_TERMS };
 extern const char *const plan_term_names[PLAN_TERMS];
 
@@ -145,7 +145,7 @@ int plan_lines(const struct plan_job *job, struct plan_line *lines);
 void plan_candidates_print(const struct plan_job *job);
 /* Their number. lacks: PLAN_NAMES_MAX. */
 int plan_lacks(const struct plan_job *job, struct plan_lack *lacks);
-/* Of the first such call of a job, median of several. */
+/* The planner's time for the first such call of a job, median of several. */
 double plan_time_us(const struct plan_job *job);
 
 /* Add a point; make the document, which takes over the points. */

@@ -111,7 +111,7 @@ static int differ(const struct point *point)
     return fabs(point->us[0] - point->us[1]) > 1e-6 * point->us[0];
 }
 
-/* The size from which another leads, between two points of which each has its own leader. */
+/* The size at which the leader changes, between two points with different leaders. */
 static void crossover_find(struct comparison *c, const struct point *before, const struct point *after)
 {
     double low = before->bytes, high = after->bytes;
@@ -130,7 +130,7 @@ static void crossover_find(struct comparison *c, const struct point *before, con
 
 static void crossovers_find(struct comparison *c)
 {
-    const struct point *last = NULL; /* where one led */
+    const struct point *last = NULL; /* the last one with a leader */
 
     for (int i = 0; i < c->npoints; i++) {
         const struct point *point = &c->points[i];

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLANNINGS 9    /* of which the median counts */
+#define PLANNINGS 9    /* their median counts */
 #define SHOWN_US 0.005 /* a column of less is left out */
 
 const char *const plan_term_names[PLAN_TERMS] = {"latency", "wire", "messages", "flags", "memory", "switches", "rest"};

@@ -186,8 +186,8 @@ static void node_measure(const struct plan_job *job, int node, struct extremes *
     e->node_slots = slots > e->node_slots ? slots : e->node_slots;
 }
 
-/* What a message between nodes should hold. A barrier's are tokens, and a flat all-to-all's are the blocks, however
- * short. */
+/* The least bytes that a message between nodes should hold. A barrier's messages are tokens, and a flat all-to-all's are the
+ * blocks, however short. */
 static size_t message_floor(const struct plan_job *job)
 {
     double block = job->bytes / job->shape->nranks;
@@ -214,7 +214,7 @@ static int big_check(const struct plan_job *job, const char *shape)
         node_measure(job, fullest, &e);
     sends = e.most_message > 0;
     small = sends && e.least_message < message_floor(job);
-    /* bind refuses the latter */
+    /* bind refuses slots that exceed the bank */
     large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes;
     printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), job->name,
            (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);

@@ -119,7 +119,7 @@ static void options_show(int command, const struct option_row *options, struct o
 
 int plan_help(int command, const struct option_row *options)
 {
-    static struct option_row shown[PLAN_OPTIONS_MAX + 1]; /* what they say need not be freed */
+    static struct option_row shown[PLAN_OPTIONS_MAX + 1]; /* the texts in it need not be freed */
     char args[128] = "COMMAND [COLLECTIVE...]", *about;
     size_t bytes;
     FILE *doc = text_open(&about, &bytes);

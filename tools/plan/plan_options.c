@@ -187,7 +187,7 @@ static const struct option_row option_rows[] = {
 
 static const struct option_tool tool = {NULL, NULL, option_rows, word_take};
 
-/* What is wrong as a whole, once every option is read. */
+/* Check all options together, once every one is read. */
 static void together_check(const struct plan_options *o, uint64_t used)
 {
     const unsigned command = o->command < 0 ? 0 : 1u << o->command;

@@ -2,7 +2,7 @@
 /*
  * The rounds of a plan: see plan_rounds.h. A column of the drawing is a round of one level. Messages tell their round
  * themselves. Reads and flags of shared memory stand in the round that is the longest chain of flags that they have
- * waited for. Where one member is elected it is the first.
+ * waited for. If a stage elects a member, that is the first.
  */
 #include "tools/plan/plan_rounds.h"
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static void arrow_add(struct walk *walk, const struct plan_arrow *arrow)
     r->arrows[r->narrows++] = *arrow;
 }
 
-/* Of how many ranks a step reads memory. */
+/* The number of ranks whose memory a step reads. */
 static uint32_t reads(const struct hx_step *step)
 {
     int reads_memory = (step->src == HX_SLOT && step->op != HX_OP_SEND) || step->op == HX_OP_FETCH;
@@ -105,7 +105,7 @@ static int read_rank(const struct hx_stage *stage, const struct hx_step *step, u
     return stage->members[step->op == HX_OP_REDUCE ? k : step->peer];
 }
 
-/* Whether rank's stage reads memory of this peer. */
+/* Does rank's stage read memory of this peer? */
 static int reads_from(const struct hx_stage *stage, int peer)
 {
     for (const struct hx_step *step = stage->steps; step < stage->steps + stage->nsteps; step++)
@@ -168,7 +168,7 @@ static int arrow_compare(const void *a, const void *b)
     return 0;
 }
 
-/* Where nothing passes there is no column. */
+/* A round in which nothing passes has no column. */
 static void columns_number(struct plan_rounds *r)
 {
     qsort(r->arrows, r->narrows, sizeof(*r->arrows), arrow_compare);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What passes between the ranks of a plan, in the order of rounds: for drawing. */
+/* The messages, reads and flags between the ranks of a plan, in the order of rounds: for drawing. */
 #pragma once
 
 #include "tools/plan/coll_plan.h"
@@ -26,5 +26,5 @@ struct plan_rounds {
     } *levels; /* [nlevels] */
 };
 
-/* Messages, reads of others' slots, and flags that nothing is read after, of all ranks. */
+/* Messages, reads of other ranks' slots, and flags that no read follows, of all ranks. */
 void plan_rounds_open(struct plan_rounds *rounds, const struct plan_job *job);

@@ -64,11 +64,11 @@ struct output {
     struct pollfd *fds; /* to wait for: OWN_POLLS of the caller's, n + OUTLETS of the streams */
     int n;              /* 0: the ranks write to where coll_run does */
     int next;           /* to be read first */
-    int lost;           /* a line could not be written, although somebody reads; coll_run has reported it */
-    int unread;         /* nobody listens any more */
+    int lost;           /* a line could not be written, although its reader is still there; coll_run has reported it */
+    int unread;         /* the reader of standard output or error has gone */
 };
 int output_open(struct output *output, int ranks); /* 0, or -1 without memory */
-int output_poll(struct output *output);            /* set fds. Returns whether there is something to do without waiting */
+int output_poll(struct output *output);            /* set fds. Returns whether a stream can go on at once, without a wait */
 void output_pass(struct output *output);           /* read, and write, what can be without waiting */
-void output_end(struct output *output); /* nobody writes any more who counts: the streams end with what they hold now */
+void output_end(struct output *output); /* all ranks have ended: the streams end with what they hold now */
 int output_goes_on(const struct output *output); /* is there more to come, or kept? */

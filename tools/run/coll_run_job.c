@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What environment_set and child_main, below, set. */
+/* The settings that environment_set and child_main, below, set. */
 const char *const coll_run_own_settings[] = {"HX_ROOT", "HX_RANK", "HX_SIZE", "HX_SECRET", "HX_LAUNCHER", "HX_BOOTSTRAP", NULL};
 
 #define NEVER 1e300
@@ -45,7 +45,7 @@ struct job {
     int given_up;   /* no rank runs, and what they have said is not taken */
     int signal_fd;
     sigset_t old_mask;
-    void (*old_pipe)(int); /* what SIGPIPE did */
+    void (*old_pipe)(int); /* the handler of SIGPIPE before */
     struct rlimit old_files;
     struct hx_store *store;
     int port;
@@ -134,7 +134,7 @@ static void number_set(const char *name, int number)
     setenv(name, text, 1);
 }
 
-/* What all ranks get; HX_RANK is each one's own. */
+/* Set the environment of all ranks; HX_RANK is each rank's own. */
 static void environment_set(const struct job *job)
 {
     char root[32];
@@ -157,7 +157,7 @@ static void child_main(const struct job *job, int rank, pid_t parent, const int 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(EXIT_CANNOT_RUN); /* coll_run died before prctl */
-    /* a group of its own cannot read the terminal, and one input cannot go to many: rank 0 gets a file or pipe, else nobody */
+    /* a group of its own cannot read the terminal, and one input cannot go to many: only rank 0 gets one, from a file or pipe */
     const int null_fd = rank > 0 || isatty(STDIN_FILENO) ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
     if (null_fd >= 0)
         dup2(null_fd, STDIN_FILENO);
@@ -236,7 +236,7 @@ static void report_failure(struct job *job, const siginfo_t *info, int rank)
     end_job(job, SIGTERM, info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status);
 }
 
-/* Collect the ranks that have ended. Of several failures seen at once a signal is the likelier cause of the others. */
+/* Collect the ranks that have ended. If several failures are seen at once, a signal is the likelier cause of the others. */
 static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
 {
     siginfo_t info;
@@ -253,7 +253,7 @@ static void collect(struct job *job, siginfo_t *failure, int *failed_rank)
                 *failure = info;
                 *failed_rank = i;
             }
-            kill(-info.si_pid, SIGKILL); /* what it has left behind; its id is not free for others before waitpid */
+            kill(-info.si_pid, SIGKILL); /* processes that it left behind; its id is not free for others before waitpid */
             guard_tell(-info.si_pid);
             job->pids[i] = 0;
             job->running--;
@@ -351,7 +351,7 @@ static void watch_job(struct job *job)
     int ended = 0;
 
     while (job->running > 0 || (output_goes_on(&job->output) && !job->given_up)) {
-        if (job->running == 0 && !ended++) { /* what the ranks have said is passed on, but no signal and no time-out waits for that */
+        if (job->running == 0 && !ended++) { /* the ranks' output is passed on, but no signal and no time-out waits for it */
             output_end(&job->output);
             job->kill_at = job->ending ? hx_clock_awake() + job->options->kill_after : NEVER;
         }

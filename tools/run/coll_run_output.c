@@ -68,7 +68,7 @@ static void pass_line(const struct stream *stream, const char *line, size_t byte
     outlet->used_bytes = (size_t)(to + bytes + 1 - outlet->bytes);
 }
 
-/* Where nothing is left at its outlet: read once and keep whole lines there; closes at the end. */
+/* If nothing is left at its outlet: read once and keep whole lines there; closes at the end. */
 static void stream_pass(struct stream *stream)
 {
     char *start = stream->line, *end, *newline;

@@ -27,8 +27,8 @@ static int table_lock(const struct tune_run *run)
     return lock;
 }
 
-/* Read what is there and write it back, so that a file that cannot be written is found now. What this run finds anew stays until then:
- * hx_table_add cuts it out. 0, or the exit status after printing why. */
+/* Read the file and write it back, so that a file that cannot be written is found now. Entries that this run measures again stay
+ * until then: hx_table_add cuts them out. 0, or the exit status after printing why. */
 static int table_open(struct tune_run *run)
 {
     const char *output = run->o->output;
@@ -54,8 +54,8 @@ static int table_open(struct tune_run *run)
     return tune_table_write(run->table, output) ? 2 : 0;
 }
 
-/* What the file has now, for another run may have added entries; and the point's, or without that the parameters that fit what was
- * measured. 0, or -1 after printing why. */
+/* Write the file with the entries that it has now, since another run may have added some, and with the point's. Without a point:
+ * with the parameters that fit the measurements. 0, or -1 after printing why. */
 static int table_update(struct tune_run *run, const struct tune_point *point, int always)
 {
     const int lock = table_lock(run);
@@ -78,7 +78,7 @@ static int table_update(struct tune_run *run, const struct tune_point *point, in
     return failed ? -1 : 0;
 }
 
-/* What there is so far, or all, for the report. */
+/* Send the results so far, or all, to the report. */
 static void report_tell(struct tune_run *run, int at_end)
 {
     struct json_object *document;
@@ -93,7 +93,7 @@ static void report_tell(struct tune_run *run, int at_end)
 
 /* ---- the run --------------------------------------------------------------------------------------------------------- */
 
-/* What was chosen at the size before, if it was not the default there. */
+/* The plan chosen at the size before, if it was not the default there. */
 static const char *chosen_before(const struct tune_run *run, int at)
 {
     const struct tune_point *before = at > 0 ? &run->points[at - 1] : NULL;
@@ -156,7 +156,7 @@ static int points_run(struct tune_run *run)
     return stop;
 }
 
-/* Of a run, judge and model, on rank 0: that there is less than was asked for. */
+/* run, judge and model, on rank 0: report that there is less than was asked for. */
 static void missing_tell(const struct tune_run *run, int stopped)
 {
     const int left = tune_points_left(run, 0), there = run->npoints - left;
@@ -252,7 +252,7 @@ static int output_open(struct tune_run *run)
 /* 0, or the exit status. */
 static int run_all(struct tune_run *run)
 {
-    const int by_table = run->o->command == TUNE_CONFIRM || run->o->resume; /* what is to be measured */
+    const int by_table = run->o->command == TUNE_CONFIRM || run->o->resume; /* the table decides what to measure */
     int signal_number, bad;
 
     bench_date(run->begun);

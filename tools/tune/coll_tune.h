@@ -17,7 +17,7 @@
 #define TUNE_GAIN 0.03
 #define TUNE_GAIN_SHARED 0.15
 #define TUNE_SLICED_BYTES (256 << 10) /* vectors from here on are tried with other slices */
-#define TUNE_OUTPUT "hierax_table.json" /* where no other is named */
+#define TUNE_OUTPUT "hierax_table.json" /* if no other is named */
 
 enum tune_command { TUNE_RUN, TUNE_CHECK, TUNE_MERGE, TUNE_DIFF, TUNE_JUDGE, TUNE_MODEL, TUNE_CONFIRM };
 
@@ -41,7 +41,7 @@ static inline uint64_t tune_middle(uint64_t a, uint64_t b)
     return (uint64_t)sqrt((double)a * (double)b);
 }
 
-/* What the planner takes a call for: a barrier has a token. */
+/* The bytes that the planner plans a call for: a barrier has a token. */
 static inline double tune_vector_bytes(enum hx_coll coll, double bytes)
 {
     return coll == HX_COLL_BARRIER ? 1 : bytes;
@@ -54,7 +54,7 @@ static inline int tune_is_job(const struct tune_options *o)
            (o->command == TUNE_RUN || o->command == TUNE_CONFIRM || ((o->command == TUNE_JUDGE || o->command == TUNE_MODEL) && o->nfiles == 0));
 }
 
-/* A collective and size: what is to be measured, and what was found. */
+/* A collective and size: what to measure, and the result. */
 struct tune_point {
     enum hx_function collective;
     enum hx_coll coll;
@@ -129,7 +129,7 @@ struct tuner {
     const struct tune_options *o;
     const struct bench_job *job;
     hx_comm_t *comms[TUNE_WAYS];
-    struct hx_table_entry entries[TUNE_WAYS]; /* what each of them is to run */
+    struct hx_table_entry entries[TUNE_WAYS]; /* the entry that each of them runs */
     /* the race under way */
     struct bench_loop loop;
     double begin_s, seconds;
@@ -162,13 +162,13 @@ enum tune_outcome tuner_point(struct tuner *tuner, struct tune_point *point, con
 /* tune_confirm.c: the choices of the table for this job that are not the default's become the points, on rank 0. It prints the
  * choices that cannot be raced. */
 void tune_confirm_points(struct tune_run *run);
-/* Race one against the default; where it is not faster by the least gain here too, the entry becomes the default's. SPOILED: time
+/* Race one against the default. If it is not faster by the least gain here too, the entry becomes the default's. SPOILED: time
  * was too short to tell. */
 enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *point, double seconds);
 void tune_confirm_summary(const struct tune_run *run, int stopped);
 
-/* tune_judge.c. Of a job, on rank 0: 0, or -1 after printing why the file at path, which may be NULL, could not be written or the
- * job not be judged; what was measured at a point; and, at the end, the figure and the file: 0, or -1 after printing why. */
+/* tune_judge.c, on rank 0 of a job. check: 0, or -1 after printing why the file at path (or NULL) cannot be written or the job
+ * cannot be judged. point: the measurements at a point. end: the figure and the file; 0, or -1 after printing why. */
 int tune_judge_check(const char *path);
 struct json_object *tune_judge_point(const struct tune_point *point, const struct tune_survey *survey);
 int tune_judge_end(const struct tune_run *run);
@@ -194,8 +194,9 @@ void tune_judged_free(struct tune_judged *j);
  * or -1 after printing why. */
 int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                      const struct tune_plan *plans, int n);
-/* Fit, beginning with what the planner goes by, or the table if it has a model; put the result into the table and print
- * it. Of no points nothing, and what was fitted to more points than these stays unless always. 0, or -1 after printing why. */
+/* Fit, beginning with the planner's parameters, or with the table's if it has a model. Put the result into the table and print
+ * it. Without points, do nothing. A model that was fitted to more points than these stays, unless always. 0, or -1 after
+ * printing why. */
 int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, struct hx_table *table,
                      FILE *out);
 /* The command, of files. The exit status. */
@@ -206,10 +207,11 @@ struct tune_point tune_point_of(const struct tune_run *run, int collective, uint
 void tune_points_make(struct tune_run *run);
 int tune_points_most(const struct tune_run *run); /* that there may ever be */
 int tune_points_left(const struct tune_run *run, int from); /* neither known nor measured, or to be measured again */
-/* What seemed to be faster and had too little time to show it has another go, if the time left gives it much more. Returns how many. */
+/* Points whose plan seemed faster, but had too little time to show it, race again if the time left gives them much more. Returns
+ * how many. */
 int tune_points_again(struct tune_run *run);
-/* Where the choices at two sizes differ, which are more than twice apart, a point between them tells where the one ends and the other
- * begins. Not where a table that is resumed has something between, and no more than there is time for. Returns how many were added. */
+/* If the choices differ at two sizes more than twice apart, a point between shows where one ends and the other begins. Not if a
+ * table that is resumed has something between, and no more than there is time for. Returns how many were added. */
 int tune_points_refine(struct tune_run *run);
 /* On rank 0: what is known already where a table is resumed, and for which sizes each point's entry will hold: sizes that the table
  * has and this run does not measure keep their entries. */

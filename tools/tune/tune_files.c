@@ -141,7 +141,7 @@ static int entry_check(const struct hx_table_entry *e, char text[OPTION_TEXT_BYT
 
     c.n = 0;
     if ((int64_t)e->nnodes * e->max_local > RANKS_MOST)
-        status = 0; /* nobody can tell here */
+        status = 0; /* too many ranks to find out here */
     else if (!(shape = shape_of(e)))
         snprintf(text, OPTION_TEXT_BYTES, "no job can have %d nodes, %d to %d ranks on each and this placement", e->nnodes, e->min_local, e->max_local);
     else if (hx_planner_init(&c.planner, &none, shape, 0, &job, NULL) != HX_SUCCESS)
@@ -255,7 +255,7 @@ static int meet(const struct hx_table_entry *a, const struct hx_table_entry *b)
     return hx_table_same_key(a, b) && a->from_bytes <= b->to_bytes && b->from_bytes <= a->to_bytes;
 }
 
-/* Where they meet. */
+/* Compare two entries at the sizes that both hold for. */
 static void entry_compare(const struct hx_table_entry *a, const struct hx_table_entry *b, struct tally *tally)
 {
     const uint64_t from = a->from_bytes > b->from_bytes ? a->from_bytes : b->from_bytes, to = a->to_bytes < b->to_bytes ? a->to_bytes : b->to_bytes;

@@ -27,7 +27,7 @@ struct judgement {
 
 /* ---- verdicts -------------------------------------------------------------------------------------------------- */
 
-/* What is chosen at a point, and the best plan there. 0, or -1: nothing was measured there, or no memory. */
+/* Add the plan chosen at a point, and the best plan there. 0, or -1: nothing was measured there, or no memory. */
 static int verdict_add(struct judgement *judgement, enum hx_coll coll, double bytes, const char *pick, const struct tune_plan *plans, int n)
 {
     struct verdict *more = realloc(judgement->verdicts, (size_t)(judgement->n + 1) * sizeof(*more)), *v = more + judgement->n;
@@ -159,7 +159,7 @@ int tune_judge_check(const char *path)
     return error[0] ? -1 : 0;
 }
 
-/* Of each rank, at each level inside the nodes. */
+/* The domain of each rank, at each level inside the nodes. */
 static struct json_object *domains_list(const struct hx_shape *shape)
 {
     struct json_object *levels = json_object_new_array();
@@ -352,7 +352,7 @@ struct tune_judged *tune_judgement_read(const char *path, tune_visit_fn *visit, 
     return NULL;
 }
 
-/* What the planner chooses there now. */
+/* Judge the planner's present choice at a point. */
 static int point_judge(void *ctx, struct tune_judged *j, enum hx_coll coll, double bytes, const struct tune_plan *plans, int n)
 {
     static struct hx_candidate candidates[HX_MAX_CANDIDATES];

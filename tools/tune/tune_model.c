@@ -17,8 +17,8 @@ struct tune_observed {
 /* ---- the fit ---- */
 
 /*
- * What counts is what is chosen. The sum that is made small is how much slower the chosen plan was than the point's best,
- * the choice spread over plans whose predictions are almost equal. How far predictions are off counts little, and how far
+ * The choices count. The fit minimises how much slower the chosen plans were than each point's best, as a sum; a choice is
+ * spread over plans whose predictions are almost equal. How far predictions are off counts little, and how far
  * a parameter is moved still less. Each parameter in turn is tried larger and smaller.
  */
 
@@ -93,9 +93,9 @@ static void fit(struct hx_cost_params *params, const struct tune_observed *plans
         }
 }
 
-/* ---- what is fitted ---- */
+/* ---- the points of a fit ---- */
 
-/* Of 16-bit floats and of memory of hx_alloc the cost model has no parameters. */
+/* The cost model has no parameters for 16-bit floats, and none for memory of hx_alloc. */
 static int is_modelled(struct hx_traits traits)
 {
     return !traits.shared_alloc && traits.numbers != HX_NUMBERS_HALF;
@@ -130,7 +130,7 @@ int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, e
     return 0;
 }
 
-/* What was fitted goes into the table, and is printed. 0, or -1 after printing why. */
+/* Put the fitted model into the table, and print it. 0, or -1 after printing why. */
 static int model_put(const struct tune_fitting *f, const char *provider, struct hx_cost_params *params, struct hx_table *table, FILE *out)
 {
     struct hx_table_model model;
@@ -161,7 +161,7 @@ int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, i
 
     for (int k = 0; k < kinds; k++) {
         const struct hx_table_model *known = hx_table_model(table, of[k]);
-        stays[k] = !always && known && known->points > f->points; /* what a run goes on with, or some collectives, is not worth what all were */
+        stays[k] = !always && known && known->points > f->points; /* a resumed run, or one of some collectives, is worth less */
         if (stays[k])
             fprintf(out, "# model of %s: kept, because it was fitted to %d points; this run has only %d\n", k ? of[k] : "the node",
                     known->points, f->points);

@@ -178,7 +178,7 @@ int tune_options_answer(const struct tune_options *o)
     return option_answer(&tool, o->bench.end, "coll_tune", hx_version());
 }
 
-/* What is wrong as a whole, once every option is read. */
+/* Check all options together, once every one is read. */
 static void together_check(struct tune_options *o, uint64_t used)
 {
     const unsigned of_files = o->command == TUNE_MODEL ? ON_MODEL_FILES : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_tune: which sizes of which collectives are measured. Alike on all ranks. */
+/* coll_tune: the sizes and collectives that it measures. Alike on all ranks. */
 #include "tools/common/bench_backend.h"
 #include "tools/tune/coll_tune.h"
 #include <stdlib.h>
@@ -32,7 +32,7 @@ int tune_points_most(const struct tune_run *run)
     return run->o->bench.ncollectives * TUNE_SIZES;
 }
 
-/* Down from the greatest by the factor: that one is measured too, since what is beyond it goes by it. */
+/* Down from the greatest by the factor: the greatest is measured too, since its entry holds for all larger sizes. */
 static uint64_t size_after(const struct bench_options *b, uint64_t bytes)
 {
     uint64_t next = b->max_bytes;
@@ -99,7 +99,7 @@ int tune_points_again(struct tune_run *run)
     return again;
 }
 
-/* Where above begins, between sizes that were measured: half-way, or where the entry below ends before that. */
+/* The first size of above, between sizes that were measured: half-way, or just after the entry below if that ends earlier. */
 static uint64_t range_from(const struct hx_table_entry *below, const struct hx_table_entry *above)
 {
     const uint64_t middle = tune_middle((uint64_t)below->measured_bytes, (uint64_t)above->measured_bytes);
@@ -107,7 +107,7 @@ static uint64_t range_from(const struct hx_table_entry *below, const struct hx_t
     return (below->to_bytes < middle ? below->to_bytes : middle) + 1;
 }
 
-/* Where below ends then. */
+/* The last size of below then. */
 static uint64_t range_to(const struct hx_table_entry *below, const struct hx_table_entry *above)
 {
     const uint64_t middle = tune_middle((uint64_t)below->measured_bytes, (uint64_t)above->measured_bytes);
@@ -167,8 +167,8 @@ static int is_of_run(const struct tune_run *run, const struct tune_point *point,
     return 0;
 }
 
-/* Of the nearest size above the point's, or below it: the entry of the run's own next point, or, where that has none or what is
- * known is kept, one that the table has and this run does not measure. NULL: there is none. */
+/* The entry of the nearest size above the point's, or below it: that of the run's own next point. If there is no such point, or
+ * known entries are kept, it may be one that the table has and this run does not measure. NULL: there is none. */
 static const struct hx_table_entry *neighbour(const struct tune_run *run, const struct tune_point *point, const struct tune_point *next,
                                               int above)
 {
@@ -185,8 +185,8 @@ static const struct hx_table_entry *neighbour(const struct tune_run *run, const 
     return nearest;
 }
 
-/* before and after: the collective's points around it, or NULL. Where entries for other numbers than floats, or for memory of
- * hx_alloc, end, those of floats in other memory serve. */
+/* before and after: the collective's points around it, or NULL. Entries for other numbers than floats, or for memory of
+ * hx_alloc, may end: beyond, those of floats in other memory serve. */
 static void range_settle(const struct tune_run *run, struct tune_point *point, const struct tune_point *before, const struct tune_point *after)
 {
     struct hx_table_entry *own = &point->entry;

@@ -56,7 +56,7 @@ static struct tune_lap lap_of(const struct heat *h, int way)
     return (struct tune_lap){h->rounds[way], exp(ratio(h, way, -1).median), {exp(t.low), exp(t.median), exp(t.high)}};
 }
 
-/* Every other round backward, so that what drifts with time favours nobody. */
+/* Every other round runs backward, so that a drift with time favours no way. */
 static enum tune_outcome run_round(struct heat *h, double *used)
 {
     double ns[TUNE_WAYS];
@@ -75,7 +75,7 @@ static enum tune_outcome run_round(struct heat *h, double *used)
     return TUNE_MEASURED;
 }
 
-/* Who is fastest so far, but for the default; 0 when it is alone. */
+/* The fastest way so far, but for the default; 0 if the default is alone. */
 static int leader_of(const struct heat *h)
 {
     double best = INFINITY;

@@ -5,9 +5,9 @@
  * order statistics give (~95 %). Nothing here measures: a function does, round by round, so the rules can be tried on invented noise.
  *
  *   race      rounds in ABBA order; a way that cannot win any more is dropped
- *   confirm   who looks fastest was picked for looking so: it must win again, alone against the default, in fresh rounds
+ *   confirm   the way that looks fastest may look so by chance: it must win again, alone against the default, in fresh rounds
  *             and in other places, so that it does not win by where its memory lies
- *   keep      of those that are faster than the default, the way that won at the size before stays where it is as good within 3 %
+ *   keep      the way that won at the size before stays, if it is faster than the default and as good as the fastest, within 3 %
  */
 #pragma once
 
@@ -29,8 +29,8 @@ struct tune_lap {
 
 enum tune_outcome { TUNE_MEASURED, TUNE_SPOILED, TUNE_STOPPED, TUNE_FAILED };
 
-/* Measure these ways, in this order: ns[way] of each. *used: share of the time used so far. SPOILED: it is to be forgotten. The same on
- * all ranks. */
+/* Measure these ways, in this order: ns[way] of each. *used: share of the time used so far. SPOILED: the round does not count.
+ * The same on all ranks. */
 typedef enum tune_outcome tune_round_fn(void *ctx, const int *order, int n, double ns[TUNE_WAYS], double *used);
 
 /* From here on each of two ways runs where the other did. 0, or -1: it failed. */
@@ -45,7 +45,7 @@ struct tune_race {
     double least_gain; /* a way must be faster than the default by more than this part: 0.03 */
     int least_rounds;  /* of the race, however long they take; not of the confirmation */
     double until, end; /* shares of the time: when they are used the race ends, and the confirmation; end 0: there is none */
-    /* what came out of it: */
+    /* the result: */
     int winner;
     int open; /* the default stays, though another seemed to be faster by the least gain: time was too short to show it */
     double default_ns, winner_ns; /* the median; and that times the median ratio */
@@ -53,8 +53,8 @@ struct tune_race {
     struct tune_lap laps[TUNE_WAYS];
 };
 
-/* MEASURED: the race has come to its end; or STOPPED, FAILED. The winner is 0 where time was too short to show another. */
+/* MEASURED: the race is complete; or STOPPED, FAILED. The winner is 0 if time was too short to show another. */
 enum tune_outcome tune_race_run(struct tune_race *race);
 
-/* Of n values, which are sorted. Below 6 values the interval is everything. */
+/* Sorts the n values. Below 6 values the interval is everything. */
 struct tune_interval tune_interval_of(double *values, int n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What coll_tune tells: how far it is, what it has found, and the same with all that it tried as JSON, for coll_report. */
+/* coll_tune's output: its progress, its results, and the same with all plans tried as JSON, for coll_report. */
 #include "tools/tune/coll_tune.h"
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ FILE *tune_out(const struct tune_options *o)
     return o->bench.report.html && !strcmp(o->bench.report.html, "-") ? stderr : stdout; /* nothing else may come before the page */
 }
 
-/* What stands in the summary's last lines, of all points that are known. */
+/* The numbers in the summary's last lines, over all points that are known. */
 struct sums {
     int done, measured, changed, costly, behind, untried;
 };
@@ -141,7 +141,7 @@ static void add_interval(struct json_object *object, const struct tune_interval 
 
 static const char not_shown[] = "not shown to be faster by the least gain";
 
-/* What became of a plan that raced. */
+/* The fate of a plan that raced. */
 static const char *fate(const struct tune_survey *survey, int w, double least_gain)
 {
     const struct tune_lap *lap = &survey->plans[w].lap;

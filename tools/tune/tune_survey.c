@@ -14,8 +14,8 @@ static int by_prediction(const void *a, const void *b)
     return (x->predicted_us > y->predicted_us) - (x->predicted_us < y->predicted_us);
 }
 
-/* The planner looks at few numbers of lanes; where it takes several at all, a table may name any: every power of two. Returns how many
- * candidates there are then. */
+/* The planner looks at few numbers of lanes. If it takes several at all, a table may name any: every power of two. Returns how
+ * many candidates there are then. */
 static int lanes_add(const struct hx_shape *shape, struct hx_candidate *candidates, int n)
 {
     const int found = n;
@@ -62,7 +62,7 @@ void tune_survey_find(const struct tuner *t, const struct tune_point *point, int
     survey->plans[0] = chosen;
     survey->plans[0].slice_bytes = pick >= 0 ? tuned->slice_bytes : 0;
     qsort(survey->plans + 1, (size_t)survey->n - 1, sizeof(*survey->plans), by_prediction);
-    while (survey->n > 1 && most > 0 && survey->plans[survey->n - 1].predicted_us > most) { /* a prediction of nothing excludes nobody */
+    while (survey->n > 1 && most > 0 && survey->plans[survey->n - 1].predicted_us > most) { /* a prediction of 0 excludes no plan */
         survey->n--;
         survey->costly++;
     }
@@ -76,8 +76,8 @@ int tune_plan_find(const struct tune_survey *survey, int n, const char *name)
     return -1;
 }
 
-/* Races of the choice and seven others at a time: what drifts between races does not count. Leaves the choice's time in its us, in
- * the others' the ratios to it. Without all, the last stay unmeasured when the time is used up. */
+/* Races of the choice and seven others at a time: drift between races does not count. Leaves the choice's time in its us, and in
+ * the other plans' us the ratios to it. Without all, the last stay unmeasured when the time is used up. */
 static enum tune_outcome qualify(struct tuner *t, const struct tune_point *point, double seconds, int all, struct tune_survey *survey)
 {
     const int most = (survey->n + TUNE_WAYS - 3) / (TUNE_WAYS - 1); /* races */
@@ -109,8 +109,8 @@ static int by_time(const void *a, const void *b)
     return (x->us > y->us) - (x->us < y->us);
 }
 
-/* Who races comes first: the choice, then the others; of more than can race, those that are the fastest in short races. The plan of
- * the size before is one of them. */
+/* The plans that race come first: the choice, then the others. If there are more than can race, the fastest in short races do.
+ * The plan of the size before is one of them. */
 static enum tune_outcome ways_choose(struct tuner *t, const struct tune_point *point, const char *before, double seconds, int all,
                                      struct tune_survey *survey)
 {
@@ -178,9 +178,8 @@ static enum tune_outcome slices_race(struct tuner *t, struct tune_point *point, 
     return outcome;
 }
 
-/* What the race tells of times is better than what the qualifying does, whose times go with the default's. Of many that were
- * measured in a few rounds the fastest is as a rule one that had luck: where all count, none is faster than the fastest of the
- * race. */
+/* The race's times are better than the qualifying's, which go with the default's time. The fastest of many plans that were
+ * measured in a few rounds was lucky, as a rule: if all count, none is faster than the fastest of the race. */
 static void times_take(struct tune_survey *survey, double default_us, int all)
 {
     const double scale = survey->qualified ? default_us / survey->plans[0].us : 1;
