@@ -3,8 +3,8 @@
 """Plain English for users: no sentence has more than 25 words or a phrase of the table below.
 
 Reads the comments of hierax.h, the texts of settings and counters, every text that goes to a function like printf (errors,
-warnings, the doctor), the README files, and --help of every tool that is built and of its commands. Checks itself on planted
-offenders first.
+warnings, the doctor), the README files, and --help of every tool that is built and of its commands. Comments of other files may
+have long sentences, but none of the phrases. Checks itself on planted offenders first.
 Usage: english.py [ROOT]"""
 import glob
 import os
@@ -69,10 +69,10 @@ def sentences(text):
             yield part
 
 
-def faults(text):
+def faults(text, most_words=MOST_WORDS):
     for sentence in sentences(text):
         words = [word for word in sentence.split() if re.search(r"[A-Za-z]", word)]
-        if len(words) > MOST_WORDS:
+        if len(words) > most_words:
             yield f"{len(words)} words: {sentence}"
         for pattern, instead in REFUSED:
             found = pattern.search(sentence)
@@ -227,7 +227,21 @@ def texts(root):
             yield from ((file, *text) for text in texts_of_markdown(code))
 
 
+def comments(root):
+    """Comments of the code, in which a sentence may be long: file, line, text. HEARD is a space of plans, *heard an argument."""
+    for folder in ("topo", "runtime", "intra", "inter", "hier", "tools"):
+        for file in sorted(glob.glob(os.path.join(root, folder, "**", "*.[ch]"), recursive=True)):
+            if file.endswith("hierax.h"):
+                continue
+            with open(file, encoding="utf-8") as opened:
+                for line, text in texts_of_comments(opened.read()):
+                    yield os.path.relpath(file, root), line, re.sub(r"\bHEARD\b|\*heard\b", "Code", text)
+
+
 def complaints(root, build):
+    for file, line, text in comments(root):
+        for fault in faults(text, 10**6):
+            yield f"{file}:{line}: {fault}"
     for file, line, text in texts(root):
         for fault in faults(text):
             yield f"{file}:{line}: {fault}"
@@ -249,6 +263,7 @@ def check_itself():
         "runtime/base/env.def": f'HX_ENV_INT("HX_A", a, "BAD is the {long}")\nHX_ENV_INT("HX_B", "{long}", "good")\n',
         "topo/a.c": f'/* {long} */ int f(void) {{ f("{long}"); say(1, "BAD: rank %d is " /* {long} */ "no rank", g(")")); '
         f'say(2, "good"); return hx_warn("{"a b c %s " * 6}" PRIu64 "BAD {"d " * 9}"); }}\n',
+        "topo/b.h": "/* Good, " + "and good " * 30 + ". HEARD is a space. */\nint f(void); /* BAD: somebody waits */\n",
         "build/tools/coll_x": "#!/bin/sh\n[ \"$1\" = two ] && echo 'BAD: it is told.' || printf 'Usage: x COMMAND\nGood.\n\n  one  good\n  two  good\n'\n",
     }
     with planted(tree) as root:

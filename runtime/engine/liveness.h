@@ -4,7 +4,7 @@
  * without leaving the job in order, a rank that waits long or calls hx_test finds that within tenths of a second. The death of a
  * rank on another node is found when messages to it fail, or when it is asked (transport.h, ask). A rank that finds a death tells
  * its node through the segment. Every call of a communicator with the dead rank then fails; calls of other communicators go on.
- * Other nodes learn of a death in the same way as of any failure: see failure.h.
+ * Other nodes learn of a death as they learn of other failures: see failure.h.
  */
 #pragma once
 

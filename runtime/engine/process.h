@@ -43,6 +43,6 @@ struct hx_process {
     struct hx_whereabouts *whereabouts;     /* of other ranks: see whereabouts.h; NULL until used */
     struct hx_distance distance;            /* from the other ranks of the node */
     struct hx_shared_alloc *shared_allocs;  /* see shared_alloc.h */
-    struct hx_peer_map **peer_maps;         /* [ranks of the node] the others' allocations mapped here; NULL until used */
+    struct hx_peer_map **peer_maps;         /* [ranks of the node] allocations of other ranks, mapped here; NULL until used */
     uint64_t shared_allocs_made;
 };

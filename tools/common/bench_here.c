@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where and how a report was made. */
+/* The machine and the settings of a report. */
 #include "tools/common/bench.h"
 #include "topo/cpu_model.h"
 #include <string.h>

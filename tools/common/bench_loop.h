@@ -36,7 +36,7 @@ uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job 
 int bench_loop_warm_up(struct bench_loop *l);
 /* One repetition: *ns per call on this rank, without the rewriting. -1 when the backend failed. */
 int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns);
-/* The result of a call, which stands there until its pair is used again; on this rank alone. */
+/* The result of a call; it remains until its pair of buffers is used again; on this rank alone. */
 char *bench_loop_out(const struct bench_loop *l, uint32_t call);
 int bench_loop_has_result(const struct bench_loop *l);
 
