@@ -50,21 +50,26 @@ static int lanes_fit(const struct hx_candidate *candidate, const struct hx_shape
 /* The first and last stages that are not chosen. On one lane a root's node carries it itself: it has none. */
 static const char *fixed_first(enum hx_coll coll, int lanes)
 {
-    return hx_coll_has_pair_counts(coll)             ? "counts"
-           : hx_coll_gets(coll) == HX_HOLDS_NOTHING ? "arrive"
-           : hx_coll_gives(coll) == HX_HOLDS_OWN    ? "gather"
-           : lanes == 1                              ? "-"
-                                                     : "scatter";
+    if (hx_coll_has_pair_counts(coll))
+        return "counts";
+    if (hx_coll_gets(coll) == HX_HOLDS_NOTHING)
+        return "arrive";
+    if (hx_coll_gives(coll) == HX_HOLDS_OWN)
+        return "gather";
+    return lanes == 1 ? "-" : "scatter";
 }
 
 static const char *fixed_last(enum hx_coll coll, int lanes)
 {
-    return hx_coll_has_pair_counts(coll)                                        ? "direct"
-           : hx_coll_gets(coll) == HX_HOLDS_NOTHING                             ? "release"
-           : hx_coll_is_scan(coll)                                              ? "apply"
-           : hx_coll_gets(coll) == HX_HOLDS_OWN || hx_coll_has_pairs(coll) ? "scatter"
-           : lanes == 1                                                         ? "-"
-                                                                                : "gather";
+    if (hx_coll_has_pair_counts(coll))
+        return "direct";
+    if (hx_coll_gets(coll) == HX_HOLDS_NOTHING)
+        return "release";
+    if (hx_coll_is_scan(coll))
+        return "apply";
+    if (hx_coll_gets(coll) == HX_HOLDS_OWN || hx_coll_has_pairs(coll))
+        return "scatter";
+    return lanes == 1 ? "-" : "gather";
 }
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
