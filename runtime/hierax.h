@@ -3,26 +3,35 @@
  * Hierax: hierarchical collective communication for jobs that run many ranks per node.
  *
  * Conventions for every function below:
- *  - A function that can fail returns hx_status_t: HX_SUCCESS (0) or an HX_ERR_* code. hx_error_detail(comm) returns a text with
- *    the exact values. For a function without a communicator, for example hx_init, hx_error_detail(NULL) returns it.
+ *  - A function that can fail returns hx_status_t: HX_SUCCESS (0) or an HX_ERR_* code.
+ *    hx_error_detail(comm) returns a text with the exact values. For a function without a
+ *    communicator, for example hx_init, hx_error_detail(NULL) returns it.
  *  - Counts are in elements (size_t), never in bytes. A count of 0 is valid everywhere.
- *  - Every rank of the communicator calls the same collectives in the same order with matching arguments.
- *  - If the MPI standard has the operation, it has the same meaning here.
- *  - in and out must not overlap, except as HX_IN_PLACE. All-reduce, reduce, reduce-scatters and scans also accept in == out, which
- *    means HX_IN_PLACE. Buffers are in memory that the processor can read and write, not in a GPU's.
- *  - If a rank's own arguments are wrong, the call returns HX_ERR_ARG on that rank and does nothing. The other ranks wait until
- *    this rank makes the call with correct arguments, or until HX_TIMEOUT.
- *  - A communicator or request that has been freed must not be used. A debug build of the library (configure --enable-debug)
- *    remembers the last 4096 that have been freed. A call with one of them returns HX_ERR_STATE, and the text names it.
- *  - Any thread may call any function, with three exceptions: hx_init, hx_init_with and hx_finalize. While a thread is in one of
- *    these, no other thread may be in a function of Hierax.
- *  - Threads may use different communicators at the same time. Calls on one communicator run one after the other. The program must
- *    give them the same order on all ranks. A thread must not be cancelled (pthread_cancel) while it is in Hierax.
- *  - A signal may arrive at any time. It does not interrupt a wait. A signal handler must not call Hierax.
- *  - A rank may create children by fork, posix_spawn or system. A child may outlive its rank. A child must not call Hierax. Do not
- *    make a child by a raw clone: if its rank is alone on the node, other ranks may not detect the rank's death.
- *  - A program must close only descriptors that it has opened itself. A rank that closes descriptors of Hierax (closefrom,
- *    close_range), or executes another program, counts as dead.
+ *  - Every rank of the communicator calls the same collectives in the same order with matching
+ *    arguments.
+ *  - Functions that are also in the MPI standard have the same meaning as there.
+ *  - in and out must not overlap, except as HX_IN_PLACE. All-reduce, reduce, reduce-scatters and
+ *    scans also accept in == out, which means HX_IN_PLACE. Buffers are in memory that the processor
+ *    can read and write, not in GPU memory.
+ *  - If a rank's own arguments are wrong, the call returns HX_ERR_ARG on that rank and does
+ *    nothing. The other ranks wait until this rank makes the call with correct arguments, or until
+ *    HX_TIMEOUT.
+ *  - A communicator or request that has been freed must not be used. A debug build of the library
+ *    (configure --enable-debug) remembers the last 4096 that have been freed. A call with one of
+ *    them returns HX_ERR_STATE, and the text names it.
+ *  - Any thread may call any function, with three exceptions: hx_init, hx_init_with and
+ *    hx_finalize. While a thread is in one of these, no other thread may be in a function of
+ *    Hierax.
+ *  - Threads may use different communicators at the same time. Calls on one communicator run one
+ *    after the other. The program must make them in the same order on all ranks. A thread must not
+ *    be cancelled (pthread_cancel) while it is in Hierax.
+ *  - A signal may arrive at any time. It does not interrupt a wait. A signal handler must not call
+ *    Hierax.
+ *  - A rank may create children by fork, posix_spawn or system. A child may outlive its rank. A
+ *    child must not call Hierax. Do not call clone directly: if the child's rank is alone on the
+ *    node, other ranks may not detect the rank's death.
+ *  - A program must close only descriptors that it has opened itself. A rank that closes
+ *    descriptors of Hierax (closefrom, close_range), or executes another program, counts as dead.
  */
 #ifndef HIERAX_H
 #define HIERAX_H
@@ -40,44 +49,56 @@ extern "C" {
 #define HX_PUBLIC
 #endif
 
-/* If a call fails on one rank, it also fails on every other rank that needs the first rank to finish the call. The status is the
- * same (HX_ERR_MISMATCH if the first rank has HX_ERR_ARG). The detail names the first rank and the reason. A rank that waits in the
- * call gets the failure within tenths of a second on the same node, within seconds on another. Calls on other communicators go on.
- * One exception: the sender of a message stops after a part of the message has arrived. The receiver's call then waits up to 5 s
- * for the rest. After that the receiver closes its network endpoint. All its calls between nodes fail with HX_ERR_TRANSPORT.
+/* If a call fails on one rank, it also fails on every other rank that needs the first rank to
+ * finish the call. The status is the same (HX_ERR_MISMATCH if the first rank has HX_ERR_ARG). The
+ * detail names the first rank and the reason. A rank that waits in the call gets the failure within
+ * tenths of a second on the same node, within seconds on another. Calls on other communicators go
+ * on. There is one exception. If the sender stops after a part of a message has arrived, the
+ * receiver's call waits up to 5 s for the rest. Then the receiver closes its network endpoint, and
+ * all its calls between nodes fail with HX_ERR_TRANSPORT.
  *
  * After these errors the communicator stays usable:
  *  - HX_ERR_ARG for this rank's own arguments, and HX_ERR_STATE: Hierax has sent nothing;
- *  - HX_ERR_ARG of hx_gatherv and hx_scatterv for counts;
- *  - HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc if all ranks get it (if only some do, the next call fails);
+ *  - HX_ERR_ARG of hx_gatherv and hx_scatterv for counts that do not match;
+ *  - HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc if all ranks get it (if only some do,
+ *    the next call fails);
  *  - any error of hx_comm_group and hx_plan_info;
  *  - HX_ERR_MISMATCH of the comparison that HX_CHECK=1 makes.
  * After any other error the only valid call on a communicator is hx_comm_free. */
 typedef enum hx_status {
     HX_SUCCESS = 0,
     HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
-    HX_ERR_STATE = 2,     /* called before hx_init, after hx_finalize, in a child made by fork, or from an operation of
-                           * hx_op_create. (A communicator that has failed returns its first error from every later call.) */
+    HX_ERR_STATE = 2,     /* called before hx_init, after hx_finalize, in a child made by fork,
+                           * or from an operation of hx_op_create. (A communicator that has
+                           * failed returns its first error from every later call.) */
     HX_ERR_ENV = 3,       /* an HX_* setting or the launcher's environment is wrong */
     HX_ERR_NOMEM = 4,     /* memory, or another resource of this machine, is exhausted or refused */
     HX_ERR_BOOTSTRAP = 5, /* the launcher or the store cannot be reached or disagrees */
-    HX_ERR_TRANSPORT = 6, /* a network operation failed, libfabric has no usable provider, or a connection between two living
-                           * ranks broke */
-    HX_ERR_TIMEOUT = 7,   /* the call waited longer than HX_TIMEOUT without any progress. The detail names the ranks that have not
-                           * arrived. It also names the call that such a rank is in, or the time that the rank has been outside
-                           * Hierax. A warning says the same after 5 s, or after a quarter of HX_TIMEOUT if that is less. hx_test
-                           * returns this error too, if it is called at least once a second during that time */
-    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died, or is in hx_finalize and makes no other call. The detail names
-                           * the rank and says which of the two. Ranks of the same node detect a death within tenths of a second,
-                           * other ranks within seconds. If a whole node vanishes, for example by loss of power, the others detect
-                           * it within 15 s. If they cannot distinguish it from a slow node, they get HX_ERR_TIMEOUT */
+    HX_ERR_TRANSPORT = 6, /* a network operation failed, libfabric has no usable provider, or a
+                           * connection between two living ranks broke */
+    HX_ERR_TIMEOUT = 7,   /* the call waited longer than HX_TIMEOUT without any progress. The
+                           * detail names the ranks that have not arrived. It also says which
+                           * call such a rank is in, or how long the rank has been outside
+                           * Hierax. A warning says the same after 5 s, or after a quarter of
+                           * HX_TIMEOUT if that is less. hx_test returns this error too, if it is
+                           * called at least once a second during that time */
+    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died, or is in hx_finalize and makes
+                           * no other call. The detail names the rank and says which of the two.
+                           * Ranks of the same node detect a death within tenths of a second,
+                           * other ranks within seconds. If a whole node vanishes, for example by
+                           * loss of power, the others detect this within 15 s. If they cannot
+                           * distinguish it from a slow node, they get HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
-    HX_ERR_MISMATCH = 10  /* ranks made different calls, or one call with different arguments. A rank detects this when it exchanges
-                           * data with the other rank. If it waits for the other rank, it detects this after tenths of a second on
-                           * the same node, after a second between nodes. Ranks that exchange no data do not detect it. If two
-                           * ranks wait for each other in different calls, they detect this within seconds, unless a process has
-                           * several threads. With HX_CHECK=1 the ranks compare their calls before each blocking call. If the calls
-                           * differ, no data moves, and the communicator stays usable */
+    HX_ERR_MISMATCH = 10  /* ranks made different calls, or the same call with different
+                           * arguments. A rank detects the mismatch when it exchanges data with
+                           * the other rank. If it waits for the other rank, it detects the
+                           * mismatch after tenths of a second on the same node, after a second
+                           * between nodes. Ranks that exchange no data do not detect it. If two
+                           * ranks wait for each other in different calls, they detect this
+                           * within seconds, unless a process has several threads. With
+                           * HX_CHECK=1 the ranks compare their calls before each blocking call.
+                           * If the calls differ, no data moves, and the communicator stays
+                           * usable */
 } hx_status_t;
 
 /* Element types. Their numbers do not change between versions. */
@@ -97,16 +118,16 @@ typedef enum hx_dtype {
     HX_COMPLEX64,  /* two binary32: real, imaginary */
     HX_COMPLEX128, /* two binary64: real, imaginary */
     HX_BYTE,       /* raw bytes: bit-wise operations only */
-    HX_FLOAT32_INDEX, /* hx_float32_index_t, as MPI_FLOAT_INT. This type and the next three are pairs of a value and an index, for
-                       * HX_MINLOC and HX_MAXLOC only */
+    HX_FLOAT32_INDEX, /* hx_float32_index_t, as MPI_FLOAT_INT. This type and the next three are
+                       * pairs of a value and an index, for HX_MINLOC and HX_MAXLOC only */
     HX_FLOAT64_INDEX, /* hx_float64_index_t, as MPI_DOUBLE_INT */
     HX_INT32_INDEX,   /* hx_int32_index_t, as MPI_2INT */
     HX_INT64_INDEX,   /* hx_int64_index_t, as MPI_LONG_INT if long has 64 bits */
     HX_DTYPE_MAX = 0x7fffffff /* not a type: makes room for types of hx_dtype_contiguous */
 } hx_dtype_t;
 
-/* Elements of the pair types. Two of them end with 4 bytes of padding. A reduction sets the padding to 0. (A scan copies the input
- * of its first rank as it is, padding included.) */
+/* Elements of the pair types. Two of them end with 4 bytes of padding. A reduction sets the
+ * padding to 0. (A scan copies the input of its first rank as it is, padding included.) */
 typedef struct hx_float32_index {
     float value;
     int32_t index;
@@ -126,22 +147,25 @@ typedef struct hx_int64_index {
     int32_t index;
 } hx_int64_index_t;
 
-/* Reduction operations. Their numbers do not change between versions. All of these are commutative. If a scan combines the input of
- * only one rank, the result is that input as it is. (This is the first rank's result; for an exclusive scan, the second's.) */
+/* Reduction operations. Their numbers do not change between versions. All of these are
+ * commutative. If a scan combines the input of only one rank, the result is that input as it is.
+ * (This is the first rank's result; for an exclusive scan, the second's.) */
 typedef enum hx_op {
     HX_SUM = 0,
     HX_PROD,
     HX_MIN,  /* a NaN operand gives NaN */
     HX_MAX,  /* a NaN operand gives NaN */
-    HX_AVG,  /* sum divided by the number of ranks that contribute; floating and complex types only */
+    HX_AVG,  /* sum divided by the number of ranks that contribute; floating and complex types
+              * only */
     HX_BAND, /* bit-wise: integer types and HX_BYTE */
     HX_BOR,
     HX_BXOR,
     HX_LAND, /* logical, result 0 or 1: integer types */
     HX_LOR,
     HX_LXOR,
-    HX_MINLOC, /* pair types only: the least value and its index. If several values are equal, the index is the least of theirs. NaN
-                * counts as less than any number, -0 equals +0, and a zero result is +0 */
+    HX_MINLOC, /* pair types only: the least value and its index. If several values are equal,
+                * the index is the least of theirs. NaN counts as less than any number, -0 equals
+                * +0, and a zero result is +0 */
     HX_MAXLOC, /* as HX_MINLOC, with the greatest value; NaN counts as greater than any number */
     HX_OP_MAX = 0x7fffffff /* not an operation: makes room for operations of hx_op_create */
 } hx_op_t;
@@ -149,7 +173,8 @@ typedef enum hx_op {
 /* As MPI_IN_PLACE. Passed as `in`, it means that the input is already in `out`:
  *  - all-reduce, scans, and reduce on the root: in `out`;
  *  - all-gather, and gather on the root: in this rank's block of `out`;
- *  - reduce-scatter: `out` has room for the full vector and holds it; its first recvcount elements receive the result;
+ *  - reduce-scatter: `out` has room for the full vector and holds it; its first recvcount elements
+ *    receive the result;
  *  - all-to-all: each block of `out` is sent to a rank, then holds the block from that rank.
  * Passed as `out` to a scatter on its root, it means that the root's block stays in `in`. */
 #define HX_IN_PLACE ((void *)-1)
@@ -159,40 +184,49 @@ typedef enum hx_op {
 typedef struct hx_comm hx_comm_t;       /* a group of ranks with a private context */
 typedef struct hx_request hx_request_t; /* a call that has been started or prepared */
 
-/* How this process reaches the other ranks before Hierax connects them. Every callback returns 0 on success. Hierax calls
- * them inside hx_init_with, in its thread. Keys and values are text without white space, of at most 63 and 1000 characters. */
+/* How this process reaches the other ranks before Hierax connects them. Every callback returns 0
+ * on success. Hierax calls them inside hx_init_with, in the thread that called hx_init_with.
+ * Keys and values are text without white space, of at most 63 and 1000 characters. */
 typedef struct hx_bootstrap {
     int rank, size;
     int (*put)(void *ctx, const char *key, const char *value);
-    int (*fence)(void *ctx); /* returns when every rank has called it; values put before it are then visible to all ranks */
-    int (*get)(void *ctx, const char *key, char *value, size_t capacity_bytes); /* value ends with a NUL. Not 0 if no rank has put
-                                                                                 * the key */
+    int (*fence)(void *ctx); /* returns when every rank has called it; values put before it are
+                              * then visible to all ranks */
+    int (*get)(void *ctx, const char *key, char *value, size_t capacity_bytes); /* ends value with a NUL. Returns a value
+                                                                                 * other than 0 if no rank has put the
+                                                                                 * key */
     void *ctx;
 } hx_bootstrap_t;
 
 /* Arguments of hx_init_with. Initialise all to zero, then set what you need. */
 typedef struct hx_config {
     const hx_bootstrap_t *bootstrap; /* NULL: detect the launcher */
-    const char *const *settings;     /* NULL-terminated "HX_NAME=value" strings; they take precedence over the environment */
+    const char *const *settings;     /* NULL-terminated "HX_NAME=value" strings; they take
+                                      * precedence over the environment */
 } hx_config_t;
 
-/* Start Hierax. *world becomes the communicator of all ranks of the job. Blocking; every rank calls it, once per process. Hierax
- * detects the launcher: TCP store (HX_ROOT HX_RANK HX_SIZE), PMI-1 (PMI_FD), PMIx, else a job of one rank. HX_BOOTSTRAP names a
- * launcher, and Hierax then detects none. If HX_ROOT is set by hand, rank 0 serves the store. If rank 0 dies, the others get
- * HX_ERR_PEER_DEAD. A rank that has never reached rank 0 cannot know whether rank 0 is dead or only late. It waits until HX_TIMEOUT
- * and gets HX_ERR_BOOTSTRAP. The time during which the process is stopped does not count.
- * Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE, HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD. HX_ERR_ARG
- * if world is NULL. */
+/* Start Hierax. *world becomes the communicator of all ranks of the job. Blocking; every rank calls
+ * it, once per process. Hierax detects the launcher: TCP store (HX_ROOT HX_RANK HX_SIZE), PMI-1
+ * (PMI_FD), PMIx, else a job of one rank. HX_BOOTSTRAP names a launcher, and Hierax then detects
+ * none. If HX_ROOT is set by hand, rank 0 serves the store. If rank 0 dies, the others get
+ * HX_ERR_PEER_DEAD. A rank that has never reached rank 0 cannot know whether rank 0 is dead or only
+ * late. It waits until HX_TIMEOUT and gets HX_ERR_BOOTSTRAP. The time during which the process is
+ * stopped does not count.
+ * Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE,
+ * HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD. HX_ERR_ARG if world is NULL. */
 HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);
 
 /* Start Hierax as hx_init does, with the caller's own bootstrap callbacks or settings.
- * Errors: those of hx_init. HX_ERR_ARG also if a callback is NULL, or the rank is not 0 to size-1. */
+ * Errors: those of hx_init. HX_ERR_ARG also if a callback is NULL, or the rank is not 0 to
+ * size-1. */
 HX_PUBLIC hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
 
-/* Stop Hierax and release everything, the world communicator included. Blocking; it returns when all ranks have called it. If
- * another rank waits for this rank in a different call, the other rank gets HX_ERR_PEER_DEAD or HX_ERR_MISMATCH.
- * Errors: HX_ERR_STATE if a request has not been released, and HX_ERR_MISMATCH of HX_CHECK=1: Hierax still runs. Any other error of
- * hx_allreduce: Hierax has released everything. */
+/* Stop Hierax and release everything, the world communicator included. Blocking; it returns when
+ * all ranks have called it. If another rank waits for this rank in a different call, the other rank
+ * gets HX_ERR_PEER_DEAD or HX_ERR_MISMATCH.
+ * Errors: HX_ERR_STATE if a request has not been released, and HX_ERR_MISMATCH of HX_CHECK=1.
+ * After these two Hierax still runs. Any other error of hx_allreduce. After it Hierax has
+ * released everything. */
 HX_PUBLIC hx_status_t hx_finalize(void);
 
 /* The rank of this process in comm, 0 to size-1; -1 if comm is NULL. Local. */
@@ -201,30 +235,36 @@ HX_PUBLIC int hx_rank(const hx_comm_t *comm);
 /* The number of ranks in comm; -1 if comm is NULL. Local. */
 HX_PUBLIC int hx_size(const hx_comm_t *comm);
 
-/* Create communicators from the ranks of comm. Ranks with the same color (0 or more) share one. They are ordered by key, then by
- * rank in comm. *out is this rank's new communicator, or NULL if color is HX_UNDEFINED. Blocking; all ranks of comm call it.
- * Errors: those of hx_allreduce. HX_ERR_NOMEM also if a rank would have more than 8,190 communicators at the same time. The limit
- * is 254 if the network's tags have only 48 bits (cxi). */
+/* Create communicators from the ranks of comm. Ranks with the same color (0 or more) form one
+ * communicator. Its ranks are ordered by key, then by rank in comm. *out is this rank's new
+ * communicator, or NULL if color is HX_UNDEFINED. Blocking; all ranks of comm call it.
+ * Errors: those of hx_allreduce. HX_ERR_NOMEM also if a rank would have more than 8,190
+ * communicators at the same time. The limit is 254 if the network's tags have only 48 bits
+ * (cxi). */
 HX_PUBLIC hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
 
 /* Create a communicator of the same ranks. Blocking; all ranks of comm call it.
  * Errors: those of hx_comm_split. */
 HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
 
-/* Create a communicator of the n given ranks of comm: rank i of *out is ranks[i]. Only these ranks call it, all with the same list.
- * Other ranks of comm may have died. Ranks that are members of several groups must create them in the same order. A rank creates
- * one group at a time, even if several threads call, so its threads must keep to this order too. Blocking. If a member dies, does
- * not call in time or gives another list (HX_ERR_MISMATCH), comm stays usable. This rank then gets HX_ERR_STATE for every list that
- * has one of these members. A call of one of these members with this rank in its list fails too, within seconds. Groups with other
- * ranks can still be created. If a member's arguments are wrong, the others wait for it until HX_TIMEOUT.
+/* Create a communicator of the n given ranks of comm: rank i of *out is ranks[i]. Only these ranks
+ * call it, all with the same list. Other ranks of comm may have died. Ranks that are members of
+ * several groups must create them in the same order. The threads of a rank must keep to this order
+ * too, because a rank creates one group at a time. Blocking. If a member dies, does not call in
+ * time or gives another list (HX_ERR_MISMATCH), the call fails and comm stays usable. From then on
+ * this rank gets HX_ERR_STATE for every list that has another member of the failed group. If such a
+ * member calls with this rank in its list, its call fails too, within seconds. Groups with other
+ * ranks can still be created. If a member's arguments are wrong, the others wait for that member
+ * until HX_TIMEOUT.
  * Errors: those of hx_comm_split. */
 HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
 
-/* Release comm. Local: it waits for no other rank. Ranks may free communicators in any order, also while other ranks are still in
- * calls on them. The data that this rank has contributed to these calls stays valid. Requests of comm, active or prepared, can
- * still be used; comm is released with the last of them. After this call no other function may use comm. Every rank should free
- * comm: its number and memory are used again only when all ranks of comm on this node have freed it. If a rank makes a call on comm
- * and another rank has freed it, the call returns HX_ERR_MISMATCH.
+/* Release comm. Local: it waits for no other rank. Ranks may free communicators in any order, also
+ * while other ranks are still in calls on them. The data that this rank has contributed to these
+ * calls stays valid. Requests of comm, active or prepared, can still be used; comm is released with
+ * the last of them. After this call no other function may use comm. Every rank should free comm:
+ * Hierax reuses the number and memory of comm only after all its ranks on this node have freed it.
+ * If a rank makes a call on comm and another rank has freed it, the call returns HX_ERR_MISMATCH.
  * Errors: HX_ERR_ARG. HX_ERR_STATE for the world communicator, which hx_finalize frees. */
 HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 
@@ -232,185 +272,214 @@ HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_barrier(hx_comm_t *comm);
 
-/* Reduce vectors, with the result on all ranks: out[i] on every rank = in[i] of all ranks combined with op. in, out: count elements
- * each; in may be HX_IN_PLACE. The results are bitwise equal on all ranks. Blocking.
- * Errors: HX_ERR_ARG and HX_ERR_STATE. After the others comm can only be freed (except as HX_ERR_MISMATCH says): HX_ERR_NOMEM,
- * HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD, HX_ERR_MISMATCH, HX_ERR_TRANSPORT, and HX_ERR_ENV if no plan fits the settings. */
+/* Reduce vectors, with the result on all ranks: out[i] on every rank = in[i] of all ranks combined
+ * with op. in, out: count elements each; in may be HX_IN_PLACE. The results are bitwise equal on
+ * all ranks. Blocking.
+ * Errors: HX_ERR_ARG, HX_ERR_STATE. HX_ERR_NOMEM, HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD,
+ * HX_ERR_MISMATCH, HX_ERR_TRANSPORT, and HX_ERR_ENV if no plan fits the settings. After one of
+ * these comm can only be freed, with the exception at HX_ERR_MISMATCH. */
 HX_PUBLIC hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
                                    hx_comm_t *comm);
 
-/* Reduce vectors, with a block of the result on each rank. out on rank r = elements r*recvcount to (r+1)*recvcount-1 of all ranks'
- * in, combined with op. in: size*recvcount elements. out: recvcount elements, or size*recvcount with HX_IN_PLACE. Blocking.
+/* Reduce vectors, with a block of the result on each rank. out on rank r = elements r*recvcount to
+ * (r+1)*recvcount-1 of all ranks' in, combined with op. in: size*recvcount elements. out: recvcount
+ * elements, or size*recvcount with HX_IN_PLACE. Blocking.
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype,
                                               hx_op_t op, hx_comm_t *comm);
 
-/* Reduce vectors, with a block of any length on each rank. As hx_reduce_scatter_block, but rank r receives counts[r] elements of
- * all ranks' in, combined with op. They begin after the first counts[0] + ... + counts[r-1] elements. counts: size entries, the
- * same on all ranks. A rank whose entry is 0 receives nothing and needs no out. It may return before others have entered the call.
+/* Reduce vectors, with a block of any length on each rank. As hx_reduce_scatter_block, but rank r
+ * receives counts[r] elements of all ranks' in, combined with op. They begin after the first
+ * counts[0] + ... + counts[r-1] elements. counts: size entries, the same on all ranks. A rank whose
+ * entry is 0 receives nothing and needs no out. It may return before others have entered the call.
  * in: as many elements as the sum of counts. Blocking.
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
                                         hx_comm_t *comm);
 
-/* Gather blocks on all ranks: out on every rank = the in of rank 0, then that of rank 1, and so on. in: count elements, or
- * HX_IN_PLACE. out: size*count elements. Blocking.
+/* Gather blocks on all ranks: out on every rank = the in of rank 0, then that of rank 1, and so on.
+ * in: count elements, or HX_IN_PLACE. out: size*count elements. Blocking.
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
 
-/* Gather blocks of any length on all ranks. As hx_allgather, but rank r contributes counts[r] elements, and they go to out +
- * displs[r] elements. counts: size entries, the same on all ranks. A rank whose entry is 0 contributes nothing and needs no in. It
- * may return before others have entered the call. count: this rank's entry; ignored with HX_IN_PLACE. displs: size entries, which
+/* Gather blocks of any length on all ranks. As hx_allgather, but rank r contributes counts[r]
+ * elements, and they go to out + displs[r] elements. counts: size entries, the same on all ranks. A
+ * rank whose entry is 0 contributes nothing and needs no in. It may return before others have
+ * entered the call. count: this rank's entry; ignored with HX_IN_PLACE. displs: size entries, which
  * may differ between ranks. NULL means one block after the other. Blocking.
  * Errors: those of hx_allreduce. HX_ERR_ARG also if blocks overlap in out. */
 HX_PUBLIC hx_status_t hx_allgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
                                     hx_dtype_t dtype, hx_comm_t *comm);
 
-/* Copy the root's buf to all ranks. buf: count elements. The root may return before others have entered the call. Blocking.
+/* Copy the root's buf to all ranks. buf: count elements. The root may return before others have
+ * entered the call. Blocking.
  * Errors: those of hx_allreduce. HX_ERR_ARG also for a root out of range. */
 HX_PUBLIC hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
-/* Reduce vectors to the root: out on root = in of all ranks combined with op, element by element. in: count elements; on the root
- * it may be HX_IN_PLACE. out: count elements, on the root only. Other ranks may return before the root has entered the call.
- * Blocking.
+/* Reduce vectors to the root: out on root = in of all ranks combined with op, element by element.
+ * in: count elements; on the root it may be HX_IN_PLACE. out: count elements, on the root only.
+ * Other ranks may return before the root has entered the call. Blocking.
  * Errors: those of hx_bcast. */
 HX_PUBLIC hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                                 hx_comm_t *comm);
 
-/* Gather blocks on the root: out on root = the in of rank 0, then that of rank 1, and so on. in: count elements; on the root it may
- * be HX_IN_PLACE. out: size*count elements, on the root only. Other ranks may return before the root has entered the call.
- * Blocking.
+/* Gather blocks on the root: out on root = the in of rank 0, then that of rank 1, and so on. in:
+ * count elements; on the root it may be HX_IN_PLACE. out: size*count elements, on the root only.
+ * Other ranks may return before the root has entered the call. Blocking.
  * Errors: those of hx_bcast. */
 HX_PUBLIC hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
-/* Send each rank a block of the root's vector: out on rank r = elements r*count to (r+1)*count-1 of the root's in. in: size*count
- * elements on the root, ignored elsewhere. out: count elements. On the root it may be HX_IN_PLACE: the root's block then stays in
- * `in`. The root may return before others have entered the call. Blocking.
+/* Send each rank a block of the root's vector: out on rank r = elements r*count to (r+1)*count-1 of
+ * the root's in. in: size*count elements on the root, ignored elsewhere. out: count elements. On
+ * the root it may be HX_IN_PLACE: the root's block then stays in `in`. The root may return before
+ * others have entered the call. Blocking.
  * Errors: those of hx_bcast. */
 HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
-/* Gather blocks of any length on the root. As hx_gather, but each rank contributes its own count of elements, and those of rank r
- * go to out + displs[r] elements. counts, displs: size entries, read on the root only: the count of each rank, and the place of its
- * block. NULL displs means one block after the other. count is ignored with HX_IN_PLACE. A rank with count 0 needs no in. A rank
- * can wait until all ranks have entered the call. Blocking.
- * Errors: those of hx_bcast. HX_ERR_ARG also if blocks overlap in out, and on the root if the count of a rank r is not the root's
- * counts[r]. After this second error, out is unchanged and the communicator stays usable. */
+/* Gather blocks of any length on the root. As hx_gather, but each rank contributes its own count of
+ * elements, and those of rank r go to out + displs[r] elements. counts, displs: size entries, read
+ * on the root only: the count of each rank, and the place of its block. NULL displs means one block
+ * after the other. count is ignored with HX_IN_PLACE. A rank with count 0 needs no in. A rank may
+ * have to wait until all ranks have entered the call. Blocking.
+ * Errors: those of hx_bcast. HX_ERR_ARG also if blocks overlap in out, and on the root if the
+ * count of a rank r is not the root's counts[r]. After this second error, out is unchanged and
+ * the communicator stays usable. */
 HX_PUBLIC hx_status_t hx_gatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype,
                                  int root, hx_comm_t *comm);
 
-/* Send each rank a block of any length from the root. As hx_scatter, but rank r receives counts[r] elements, from in + displs[r]
- * elements on. counts, displs: size entries, read on the root only. NULL displs: one block after the other. count: the number of
- * elements that this rank expects; ignored with HX_IN_PLACE. A rank with count 0 needs no out. A rank can wait for the root.
+/* Send each rank a block of any length from the root. As hx_scatter, but rank r receives counts[r]
+ * elements, from in + displs[r] elements on. counts, displs: size entries, read on the root only.
+ * NULL displs: one block after the other. count: the number of elements that this rank expects;
+ * ignored with HX_IN_PLACE. A rank with count 0 needs no out. A rank may have to wait for the root.
  * Blocking.
- * Errors: those of hx_bcast. HX_ERR_ARG also on a rank whose count is not the root's counts[r]. After this, out is unchanged and
- * the communicator stays usable. */
+ * Errors: those of hx_bcast. HX_ERR_ARG also on a rank whose count is not the root's counts[r].
+ * After this, out is unchanged and the communicator stays usable. */
 HX_PUBLIC hx_status_t hx_scatterv(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype,
                                   int root, hx_comm_t *comm);
 
-/* Send a block from every rank to every rank: block r of out = the block for this rank in rank r's in. in, out: size blocks of
- * count elements each. Block r, elements r*count to (r+1)*count-1, goes to rank r or comes from it. If in is HX_IN_PLACE, block r
- * of out is sent to rank r and then holds the block from rank r. Any other overlap of in and out gives undefined results. Blocking.
+/* Send a block from every rank to every rank: block r of out = the block for this rank in rank r's
+ * in. in, out: size blocks of count elements each. Block r, elements r*count to (r+1)*count-1, goes
+ * to rank r or comes from it. If in is HX_IN_PLACE, block r of out is sent to rank r and then holds
+ * the block from rank r. Any other overlap of in and out gives undefined results. Blocking.
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
 
-/* Send a block of any length from every rank to every rank. This rank sends scounts[r] elements to rank r, from in + sdispls[r]
- * elements. It receives rcounts[r] elements from rank r, into out + rdispls[r] elements; rank r must send as many. All four arrays
- * have size entries. Counts may be 0. If all counts of a buffer are 0, the buffer may be NULL. If in is HX_IN_PLACE, scounts and
- * sdispls are ignored. The rcounts[r] elements at rdispls[r] are then sent to rank r, and the block from rank r replaces them. A
- * rank may return before ranks that send it nothing have entered the call. If comm has several nodes with several ranks each, a
- * rank returns only after all ranks of its node have entered the call. Blocking.
- * Errors: those of hx_allreduce. HX_ERR_ARG also for displacements beyond the address space, for blocks that overlap in out, and if
- * a rank's two counts for itself differ. If the counts of two ranks do not match, the communicator fails. If comm has several nodes
- * and both ranks are on one node, the receiver gets HX_ERR_ARG and the other ranks get HX_ERR_MISMATCH. In other cases the length
- * of a message is wrong (HX_ERR_MISMATCH), or a rank waits for a message that no rank sends (HX_ERR_TIMEOUT). */
+/* Send a block of any length from every rank to every rank. This rank sends scounts[r] elements to
+ * rank r, from in + sdispls[r] elements. It receives rcounts[r] elements from rank r, into out +
+ * rdispls[r] elements; rank r must send as many. All four arrays have size entries. Counts may be
+ * 0. If all counts of a buffer are 0, the buffer may be NULL. If in is HX_IN_PLACE, scounts and
+ * sdispls are ignored. The rcounts[r] elements of out at rdispls[r] are then sent to rank r, and
+ * the block from rank r replaces them. A rank may return before ranks that send it nothing have
+ * entered the call. If comm has several nodes with several ranks each, a rank returns only after
+ * all ranks of its node have entered the call. Blocking.
+ * Errors: those of hx_allreduce. HX_ERR_ARG also for displacements beyond the address space, for
+ * blocks that overlap in out, and if a rank's two counts for itself differ. If the counts of two
+ * ranks do not match, the communicator fails. If comm has several nodes and both ranks are on
+ * one node, the receiver gets HX_ERR_ARG and the other ranks get HX_ERR_MISMATCH. In other cases
+ * the length of a message is wrong (HX_ERR_MISMATCH), or a rank waits for a message that no rank
+ * sends (HX_ERR_TIMEOUT). */
 HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
 
-/* Reduce over the ranks up to this one. out on rank r = in of the ranks 0 to r combined with op in this order, element by element.
- * HX_AVG divides by r + 1. in, out: count elements; in may be HX_IN_PLACE. A rank may return before higher ranks enter the call.
- * Blocking.
+/* Reduce over the ranks up to this one. out on rank r = in of the ranks 0 to r combined with op in
+ * this order, element by element. HX_AVG divides by r + 1. in, out: count elements; in may be
+ * HX_IN_PLACE. A rank may return before higher ranks enter the call. Blocking.
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
 
-/* Reduce over the ranks before this one. out on rank r = in of the ranks 0 to r-1 combined with op in this order, element by
- * element. HX_AVG divides by r. On rank 0 out does not change; without HX_IN_PLACE it is ignored there. in, out: count elements
- * each; in may be HX_IN_PLACE. A rank may return before higher ranks have entered the call. Blocking.
+/* Reduce over the ranks before this one. out on rank r = in of the ranks 0 to r-1 combined with op
+ * in this order, element by element. HX_AVG divides by r. On rank 0 out does not change; without
+ * HX_IN_PLACE it is ignored there. in, out: count elements each; in may be HX_IN_PLACE. A rank may
+ * return before higher ranks have entered the call. Blocking.
  * Errors: those of hx_allreduce. */
 HX_PUBLIC hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
 
 /* ---- the program's own operations and datatypes -----------------------------------------------------------------
- * Each rank creates and frees them for itself, at any time, also before hx_init. The handles of the same operation or type may
- * differ from rank to rank. Any datatype goes with any operation of the program. The built-in operations take built-in types
- * only. */
+ * Each rank creates and frees them for itself, at any time, also before hx_init. The handles of
+ * the same operation or type may differ from rank to rank. An operation of the program can be
+ * used with any datatype. The built-in operations take built-in types only. */
 
-/* result[i] = left[i] op right[i], for count elements of dtype, the datatype of the call. left holds the contributions of lower
- * ranks, right those of higher ranks. The three arrays never overlap, so they may be declared restrict. Their alignment is at least
- * the least of three: that of the program's buffers, the largest power of two that divides the element size, 64 bytes. The function
- * must be associative. It must not call Hierax (HX_ERR_STATE). It runs in any thread that makes progress: one in a function of
- * Hierax, or the progress thread. If threads use several communicators, it runs in several threads at once. */
+/* result[i] = left[i] op right[i], for count elements of dtype, the datatype of the call. left
+ * holds the contributions of lower ranks, right those of higher ranks. The three arrays never
+ * overlap, so they may be declared restrict. Each array is aligned to the smallest of these: 64
+ * bytes, the alignment of the program's buffers, the largest power of two dividing the element
+ * size. The function must be associative. It must not call Hierax (HX_ERR_STATE). It runs in a
+ * thread that is in a function of Hierax, or in the progress thread. If threads use several
+ * communicators, it may run in several threads at once. */
 typedef void hx_reduce_fn_t(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx);
 
-/* Create an operation from fn. Every call of fn gets ctx. commutative: 0 if op(a, b) and op(b, a) may differ. Hierax then combines
- * the contributions in rank order, otherwise in any order. All ranks of a call must give the same value of commutative. Local.
+/* Create an operation from fn. Every call of fn gets ctx. commutative: 0 if op(a, b) and op(b, a)
+ * may differ. Hierax then combines the contributions in rank order, otherwise in any order. All
+ * ranks of a call must give the same value of commutative. Local.
  * Errors: HX_ERR_ARG. HX_ERR_NOMEM if 4096 operations and types exist. */
 HX_PUBLIC hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t *op);
 
-/* Free an operation. No later call may use it. Calls and requests that use it go on, and ctx must stay valid for them. Local.
+/* Free an operation. No later call may use it. Existing calls and requests may still use it, so ctx
+ * must stay valid for them. Local.
  * Errors: HX_ERR_ARG, also for a built-in operation. */
 HX_PUBLIC hx_status_t hx_op_free(hx_op_t op);
 
-/* Create a datatype whose element is `bytes` bytes in a row in memory: 1 to 64 MiB. Local.
+/* Create a datatype whose element is `bytes` contiguous bytes: 1 to 64 MiB. Local.
  * Errors: those of hx_op_create. */
 HX_PUBLIC hx_status_t hx_dtype_contiguous(size_t bytes, hx_dtype_t *dtype);
 
-/* Free a datatype. No later call may use it. Calls and requests that use it go on. Local.
+/* Free a datatype. No later call may use it. Existing calls and requests may still use it. Local.
  * Errors: HX_ERR_ARG, also for a built-in type. */
 HX_PUBLIC hx_status_t hx_dtype_free(hx_dtype_t dtype);
 
 /* ---- memory for buffers -------------------------------------------------------------------------------------------
- * Buffers may be in any memory. Hierax makes fewer copies of data in memory of hx_alloc. Other ranks of the node can read it
- * directly (single_copy algorithms, if ranks may read each other's memory: see HX_SINGLE_COPY). A network device that needs
- * registered memory (EFA) sends from it and receives into it; other memory is copied through bounce buffers. Memory that a
- * message has used stays locked until hx_free. A child made by fork shares it. */
+ * Buffers may be in any memory. Hierax makes fewer copies of data in memory of hx_alloc. Other
+ * ranks of the node can read it directly (single_copy algorithms, if ranks may read each other's
+ * memory: see HX_SINGLE_COPY). A network device that needs registered memory (EFA) sends from it
+ * and receives into it; other memory is copied through bounce buffers. Memory that a message has
+ * used stays locked until hx_free. A child made by fork shares it. */
 
-/* Allocate memory for buffers: *memory becomes the beginning of a page with at least `bytes` bytes, all 0; NULL if bytes is 0.
- * Pages are allocated on first touch. All ranks of comm call it, each with its own bytes. Buffers of any call may be in this
- * memory. From this call on, Hierax plans the calls on comm for such buffers, and calls on comm with other buffers may be slower.
- * Use another communicator for them (hx_comm_dup). hx_finalize frees the memory that the program has not freed. Blocking.
- * Errors: those of hx_allreduce. If a rank has no descriptor left or reaches its ulimit -f, all get HX_ERR_NOMEM and nothing
- * changes. */
+/* Allocate memory for buffers: *memory becomes the beginning of a page with at least `bytes` bytes,
+ * all 0; NULL if bytes is 0. Pages are allocated on first touch. All ranks of comm call it, each
+ * with its own bytes. Buffers of any call may be in this memory. From this call on, Hierax plans
+ * the calls on comm for such buffers, and calls on comm with other buffers may be slower. Use
+ * another communicator for them (hx_comm_dup). hx_finalize frees the memory that the program has
+ * not freed. Blocking.
+ * Errors: those of hx_allreduce. If a rank has no descriptor left or reaches its ulimit -f, all
+ * get HX_ERR_NOMEM and nothing changes. */
 HX_PUBLIC hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory);
 
-/* Free memory of hx_alloc. No incomplete call may have a buffer in it. comm may be any communicator. If memory is NULL, nothing
- * happens. Local.
+/* Free memory of hx_alloc. No incomplete call may have a buffer in it. comm may be any
+ * communicator. If memory is NULL, nothing happens. Local.
  * Errors: HX_ERR_ARG for any other memory. HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_free(hx_comm_t *comm, void *memory);
 
 /* A description of a collective call on this rank. */
 typedef struct hx_plan_info {
-    char plan[96];        /* its plan as coll_plan names it, e.g. "hier(nary,ring,nary) x2"; "" if the call does nothing */
-    char network[96];     /* between nodes, e.g. "libfabric 1.17 provider net 117.0 on eth0"; "" if all ranks share a node */
-    unsigned rounds;      /* messages and flags that happen one after the other */
+    char plan[96];        /* its plan as coll_plan names it, e.g. "hier(nary,ring,nary) x2"; ""
+                           * if the call does nothing */
+    char network[96];     /* between nodes, e.g. "libfabric 1.17 provider net 117.0 on eth0"; ""
+                           * if all ranks share a node */
+    unsigned rounds;      /* number of messages and flags that follow one another */
     size_t network_bytes; /* bytes that this rank sends to other nodes */
-    size_t shared_bytes;  /* bytes that this rank writes for others of its node; not those that others read from its buffers */
+    size_t shared_bytes;  /* bytes that this rank writes for other ranks of its node. Bytes that
+                           * other ranks read from its buffers are not counted */
 } hx_plan_info_t;
 
-/* Describe a call on comm. collective: a function's name without "hx_", e.g. "allreduce". count: elements as in that call; if the
- * call has a count for each rank, all of them are count. op and root are ignored if the call has none. gatherv and scatterv first
- * exchange their counts; rounds and bytes do not include this. Local: other ranks need not call it.
+/* Describe a call on comm. collective: a function's name without "hx_", e.g. "allreduce". count:
+ * elements as in that call; if the call has a count for each rank, each of these counts is this
+ * value. op and root are ignored if the call has none. gatherv and scatterv first exchange their
+ * counts; rounds and bytes do not include this. Local: other ranks need not call it.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_ENV, HX_ERR_NOMEM. */
 HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                    int root, hx_plan_info_t *info);
 
 /* ---- calls that do not block, and persistent calls ---------------------------------------------------------------
- * hx_i<name> starts the call <name> and returns. The program must then call hx_test or hx_wait with *request until one finds the
- * call complete and releases the request. hx_<name>_init only prepares the call. hx_start starts it, as often as the program
- * needs. hx_request_free releases it. The program must not touch the buffers from the start of a call until it is complete. Counts
- * and displacements must not change while the request exists.
+ * hx_i<name> starts the call <name> and returns. The program must then call hx_wait, or hx_test
+ * until the call is complete. This also releases *request. hx_<name>_init only prepares the call.
+ * hx_start starts it, as often as the program needs. hx_request_free releases it. The program must
+ * not touch the buffers from the start of a call until it is complete. Counts and displacements
+ * must not change while the request exists.
  *
- * All ranks start the calls of a communicator (hx_i<name> and hx_start) in the same order. They may complete in any order. Any
- * number of calls may be active, with blocking calls between them. Started calls make progress while the process is in a function
- * of Hierax; with HX_PROGRESS_THREAD=1 also at other times. hx_i<name>, hx_<name>_init and hx_start do not block.
+ * All ranks start the calls of a communicator (hx_i<name> and hx_start) in the same order. They may
+ * complete in any order. Any number of calls may be active, with blocking calls between them.
+ * Started calls make progress while the process is in a function of Hierax; with
+ * HX_PROGRESS_THREAD=1 also at other times. hx_i<name>, hx_<name>_init and hx_start do not block.
  * Errors: those of <name>, at once or from hx_test and hx_wait. */
 HX_PUBLIC hx_status_t hx_ibarrier(hx_comm_t *comm, hx_request_t **request);
 HX_PUBLIC hx_status_t hx_iallreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
@@ -478,31 +547,35 @@ HX_PUBLIC hx_status_t hx_exscan_init(const void *in, void *out, size_t count, hx
  * Errors: HX_ERR_STATE if it is active. Those of the call itself. */
 HX_PUBLIC hx_status_t hx_start(hx_request_t *request);
 
-/* Test whether a call is complete, and make progress on all started calls of this process. *done = 1 if this call is complete or
- * has not been started, else 0. If the call is complete, hx_test also releases a request of hx_i<name>. Does not block. A program
- * that waits for other ranks outside Hierax must call hx_test from time to time, with any request. Calls that have returned may
- * still have data to send.
+/* Test whether a call is complete, and make progress on all started calls of this process. *done =
+ * 1 if this call is complete or has not been started, else 0. If the call is complete, hx_test also
+ * releases a request of hx_i<name>. Does not block. A call that has returned may still have data to
+ * send. So a program that waits for other ranks outside Hierax must call hx_test from time to time,
+ * with any request.
  * Errors: the status of the call, returned once. HX_ERR_ARG if request is NULL. */
 HX_PUBLIC hx_status_t hx_test(hx_request_t *request, int *done);
 
-/* Wait for a call: return when it is complete, or at once if it has not been started. Release a request of hx_i<name>. Blocking.
+/* Wait for a call: return when it is complete, or at once if it has not been started. Release a
+ * request of hx_i<name>. Blocking.
  * Errors: those of hx_test. */
 HX_PUBLIC hx_status_t hx_wait(hx_request_t *request);
 
-/* Wait for n calls: as hx_wait for each of n requests. Requests that are released become NULL in the list. NULL entries are
- * skipped. Blocking.
+/* Wait for n calls: as hx_wait for each of n requests. Requests that are released become NULL in
+ * the list. NULL entries are skipped. Blocking.
  * Errors: the first error of hx_wait. HX_ERR_ARG if n is negative or the list is NULL. */
 HX_PUBLIC hx_status_t hx_waitall(int n, hx_request_t **requests);
 
 /* Release a request of hx_<name>_init. Does not block.
- * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it complete. */
+ * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it
+ * complete. */
 HX_PUBLIC hx_status_t hx_request_free(hx_request_t *request);
 
 /* The name of a status: "HX_ERR_ARG: wrong argument" for HX_ERR_ARG. Never NULL. Local. */
 HX_PUBLIC const char *hx_strerror(hx_status_t status);
 
-/* The text of the last error on comm. If comm is NULL, the text is that of this thread's last call without a communicator. It is ""
- * if there was no error. The text is valid until the next call that fails. Local. */
+/* The text of the last error on comm. If comm is NULL, the text is that of this thread's last
+ * call without a communicator. It is "" if there was no error. The text is valid until the next
+ * call that fails. Local. */
 HX_PUBLIC const char *hx_error_detail(const hx_comm_t *comm);
 
 /* The library's version: for example "0.1.0". Local. */
