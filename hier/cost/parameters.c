@@ -14,7 +14,7 @@ const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
     PARAMETER(message_us, 1, 0, "CPU time of each further message in the same round"),
     PARAMETER(intra_alpha_us, 0, 0, "time to pass a flag to another core"),
     PARAMETER(intra_gb_s, 0, 0, "rate at which one rank copies in shared memory"),
-    PARAMETER(reduce_gb_s, 0, 0, "rate at which one rank reduces there, by bytes read"),
+    PARAMETER(reduce_gb_s, 0, 0, "rate at which a rank reduces in shared memory (bytes read)"),
     PARAMETER(fetch_us, 0, 1, "time of a system call that reads another process"),
     PARAMETER(fetch_gb_s, 0, 1, "rate at which one rank reads another process"),
     PARAMETER(switch_us, 0, 0, "time of a context switch, if ranks share cores"),

@@ -22,8 +22,8 @@ static const struct option_row option_rows[] = {
      3, 0, IS_COUNT(iterations, 1, 1000000)},
     {"repetitions", 0, "N", "timed repetitions per size (default: 20 to 300 by size)", 3, 0, IS_COUNT(repetitions, 1, 1000000)},
     {"warmup", 0, "N", "calls per size before timing starts (default 10)", 3, 0, IS_COUNT(warmup, 0, 1000000)},
-    {"json", 0, "FILE", "write all results as JSON (-: to standard output, and no list)", 4, 0, IS_TEXT(json)},
-    {"csv", 0, "FILE", "write all results as CSV (-: to standard output, and no list)", 4, 0, IS_TEXT(csv)},
+    {"json", 0, "FILE", "write all results as JSON (-: to standard output, without the list)", 4, 0, IS_TEXT(json)},
+    {"csv", 0, "FILE", "write all results as CSV (-: to standard output, without the list)", 4, 0, IS_TEXT(csv)},
     REPORT_ROWS(report, 4, 0),
     {"alpha", 0, "MICROSECONDS", "latency of one message between nodes, for the lower bound",
      5, 0, IS_POSITIVE(alpha_us, 1000000000000)},
@@ -41,7 +41,7 @@ static const char doc[] =
     "bytes of the whole vector. A rank has at least one element. For reduce_scatter_block, scatter, alltoall, alltoallv, "
     "allgather and gather, coll_bench rounds the size up to a multiple of ranks x element. For reduce_scatter, allgatherv, "
     "gatherv and scatterv, it divides the elements among the ranks as evenly as possible. Columns plan, rounds and sent/rank "
-    "then show equal blocks of the longest block's length.\n\n"
+    "then describe a call in which all blocks are as long as the longest one.\n\n"
     "Method: it is the same for every library. Calls use several pairs of input and output buffers in turn: 4 or more, or 2 "
     "if a pair has more than 16 MiB. Each rank rewrites all input elements before every call. Then the ranks of a machine "
     "start at one agreed moment. (Several machines compare their clocks first.) Each rank measures the time from that moment "

@@ -176,8 +176,8 @@ static const struct option_row option_rows[] = {
     {"time", 0, NULL, "show the time that the planner needs to choose and build the plan, with nothing cached", 3, COST, IS_FLAG(time)},
     {"output", 'o', "FILE", "write the picture to FILE (default and -: standard output); needs coll_report",
      3, DRAW, IS_TEXT(output)},
-    {"svg", 0, "FILE", "also write a log-log plot of time against size to FILE (-: to standard output, and no list); needs "
-     "coll_report", 3, COMPARE, IS_TEXT(svg)},
+    {"svg", 0, "FILE", "also write a log-log plot of time against size to FILE (-: to standard output, without the "
+     "list); needs coll_report", 3, COMPARE, IS_TEXT(svg)},
     {"algorithm", 0, "NAME", "only plans that use this algorithm, or the plan of this name. May be repeated",
      4, EXPLAIN | COST | DRAW | VERIFY, IS_TAKEN(algorithm_take)},
     {"max-ranks", 0, "N", "verify one node of 1 to N ranks, with and without domains, and 1 to N nodes of one "
