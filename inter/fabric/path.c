@@ -100,8 +100,8 @@ static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_
         return status;
     rc = fi_av_insert(rail->av, name_from_here(rail, to, &scoped), 1, &path->addr, 0, NULL);
     if (rc != 1)
-        return hx_fail(HX_ERR_TRANSPORT, "fi_av_insert of libfabric provider %s on %s does not take the address of rank %d of the job: %s%s",
-                       rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, edge->peer,
+        return hx_fail(HX_ERR_TRANSPORT, "fi_av_insert of libfabric provider %s on %s refuses the address of rank %d of the job: "
+                       "%s%s", rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, edge->peer,
                        rc < 0 ? fi_strerror(-rc) : "it gives no reason",
                        net->traits->stays_in_subnet ? " (is the rank in another subnet or availability zone?)" : "");
     connect_first(net, edge, path, to);

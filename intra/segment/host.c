@@ -83,7 +83,7 @@ static hx_status_t guests_accept(struct hx_acceptor *acceptor, int listener, con
             status = hx_files_fail(n, EMFILE);
     }
     if (refused)
-        hx_warn("refused %d connections that are not of this job at the node's socket", refused);
+        hx_warn("refused %d connections of processes outside the job at the node's socket", refused);
     qsort(guests, (size_t)n, sizeof(*guests), by_rank);
     *count = n;
     return status;
@@ -100,7 +100,7 @@ static hx_status_t segment_create(struct hx_shared *shared)
                        strerror(errno));
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < shared->bytes) /* else ftruncate raises a signal */
         return hx_fail(HX_ERR_NOMEM,
-                       "the shared segment spans %zu bytes, and the file size limit (ulimit -f) is %llu bytes",
+                       "the shared segment spans %zu bytes, but the file size limit (ulimit -f) is %llu bytes",
                        shared->bytes, (unsigned long long)limit.rlim_cur);
     if (ftruncate(shared->memory, (off_t)shared->bytes) < 0 ||
         fcntl(shared->memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0 ||

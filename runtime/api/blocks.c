@@ -62,7 +62,7 @@ hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, cons
         if (__builtin_add_overflow(at->first, at->count, &end) || __builtin_mul_overflow(end, elem_bytes, &bytes) ||
             bytes > SIZE_MAX >> 16)
             status =
-                hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu and %scounts[%d] %zu: more than an address space holds",
+                hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu and %scounts[%d] is %zu: more than an address space holds",
                         call->name, prefix, at->rank, at->first, prefix, at->rank, at->count);
         else if (apart && i > 0 && before->first + before->count > at->first)
             status =

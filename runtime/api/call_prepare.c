@@ -93,13 +93,13 @@ hx_status_t hx_call_check(const struct hx_call *call)
     else if (!call->fault)
         return HX_SUCCESS;
     else if (hx_coll_is_rooted(key.coll) && !hx_coll_has_one_buffer(key.coll) && comm->members.rank != key.root)
-        hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d; only that of root %d may be", name,
+        hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d, but only root %d may pass HX_IN_PLACE", name,
                 hx_coll_gives(key.coll) == HX_HOLDS_ROOT ? "out" : "in", comm->members.rank, key.root);
     else
         hx_fail(HX_ERR_ARG, "%s: %s", name,
                 hx_coll_has_one_buffer(key.coll)             ? "buf is HX_IN_PLACE, but must be memory"
-                : hx_coll_gives(key.coll) == HX_HOLDS_ROOT ? "in is HX_IN_PLACE; only the root's out may be"
-                                                             : "out is HX_IN_PLACE; only in may be");
+                : hx_coll_gives(key.coll) == HX_HOLDS_ROOT ? "in is HX_IN_PLACE, but only the root's out may be HX_IN_PLACE"
+                                                             : "out is HX_IN_PLACE, but only in may be HX_IN_PLACE");
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
@@ -119,8 +119,8 @@ hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
         return hx_fail(HX_ERR_ARG, "%s: %s are not all 0", call->name,
                        call->fault == HX_FAULT_IN_NULL ? "in is NULL, but scounts" : "out is NULL, but rcounts");
     if (pair_counts->sent[rank] != pair_counts->received[rank])
-        return hx_fail(HX_ERR_ARG, "%s: scounts[%d] is %zu and rcounts[%d] %zu on rank %d itself", call->name, rank,
-                       pair_counts->sent[rank], rank, pair_counts->received[rank], rank);
+        return hx_fail(HX_ERR_ARG, "%s: rank %d sends %zu elements to itself (scounts[%d]), but receives %zu (rcounts[%d])",
+                       call->name, rank, pair_counts->sent[rank], rank, pair_counts->received[rank], rank);
     status = hx_blocks_check(call, "s", pair_counts->sent, pair_counts->sent_at, 0);
     return status == HX_SUCCESS ? hx_blocks_check(call, "r", pair_counts->received, pair_counts->received_at, 1) : status;
 }

@@ -113,7 +113,7 @@ static hx_status_t comm_agree(const struct agreement *a, uint32_t lowest, const 
     }
     if (status != HX_SUCCESS || heard != HX_SUCCESS)
         return status != HX_SUCCESS ? status : heard;
-    return hx_fail((hx_status_t)(worst >> 32), "%s: rank %d of the job could not create it", a->name,
+    return hx_fail((hx_status_t)(worst >> 32), "%s: rank %d of the job could not create the communicator", a->name,
                    (int)(uint32_t)worst);
 }
 

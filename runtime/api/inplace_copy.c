@@ -64,7 +64,7 @@ hx_status_t hx_inplace_copy_reserve(struct hx_call *call)
     if (bytes <= comm->inplace_copy_bytes)
         return HX_SUCCESS;
     if (!(call->memory = hx_inplace_copy_new(bytes))) {
-        hx_fail(HX_ERR_NOMEM, "%s: no memory for %zu bytes beside the in-place vector", call->name, bytes);
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for an in-place copy of %zu bytes", call->name, bytes);
         return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks are in the call, this one is not */
     }
     free(comm->inplace_copy);

@@ -71,7 +71,7 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
     hx_status_t status = HX_SUCCESS;
 
     if (!request || (!memory && copies)) {
-        hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and %zu bytes beside its buffers", call->name, call->inplace_copy_bytes);
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and an in-place copy of %zu bytes", call->name, call->inplace_copy_bytes);
         free(request);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }

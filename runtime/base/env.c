@@ -249,7 +249,7 @@ static hx_status_t job_apply(struct hx_env *env, char *word, unsigned char seen[
     if (strcmp(own, value) == 0)
         return HX_SUCCESS;
     if (env->source[row - hx_env_rows] != HX_SOURCE_DEFAULT && env->source[row - hx_env_rows] != HX_SOURCE_SITE)
-        hx_warn("%s is \"%s\" here, but rank 0's \"%s\" holds for the job", row->name, own, value);
+        hx_warn("%s is \"%s\" on this rank, but the job uses rank 0's value \"%s\"", row->name, own, value);
     const hx_status_t status = hx_env_value_set(env, row, value, HX_SOURCE_JOB);
     env->source[row - hx_env_rows] = HX_SOURCE_JOB; /* also where rank 0 has none */
     return status;

@@ -87,8 +87,8 @@ static void serve_join(struct hx_store *store, struct hx_store_client *client)
         hx_store_fail(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: another process has HX_RANK=%u already", rank,
                  rank);
     else if (store->has_joined[rank])
-        hx_store_fail(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: another process has been rank %u, and a job starts once", rank,
-                 rank);
+        hx_store_fail(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: another process was rank %u before; no rank can "
+                 "join its job twice", rank, rank);
     if (*store->failure) {
         client->closing = 1;
         hx_store_answer_failure(store, client, HX_STORE_JOIN);

@@ -135,7 +135,7 @@ void hx_awaited_warn(const struct hx_run *run)
         if (!hx_awaited_is_outside(run, i))
             return;
     hx_awaited_describe(run, absent, sizeof(absent));
-    hx_warn("%s, call %llu, waits for %.1f s: %s", run->name, (unsigned long long)(engine->call - engine->first_call),
+    hx_warn("%s, call %llu, has waited for %.1f s: %s", run->name, (unsigned long long)(engine->call - engine->first_call),
             (double)engine->wait_clock.waited / 1e9, absent);
 }
 

@@ -92,10 +92,10 @@ static hx_status_t places_assign(const struct hx_node *node, const struct hx_cho
     bound->turn_bytes = slots;
     bound->turn_mask = turns - 1;
     if (slots > node->shared->bank_bytes)
-        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, there are %zu", bound->plan->name,
+        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, but there are %zu", bound->plan->name,
                        hx_coll_name(bound->plan->coll), slots, node->shared->bank_bytes);
     if (ring > HX_PAIR_RINGS || bound->plan->nflags > HX_NODE_FLAGS)
-        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %d rings to a rank of its node and %u flags, there are %d and %d",
+        return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %d rings to a rank of its node and %u flags, but there are %d and %d",
                        bound->plan->name, hx_coll_name(bound->plan->coll), ring, bound->plan->nflags,
                        HX_PAIR_RINGS, HX_NODE_FLAGS);
     return HX_SUCCESS;

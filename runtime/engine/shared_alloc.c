@@ -30,7 +30,8 @@ static int memory_make(size_t bytes)
     if (fd < 0)
         return -(int)hx_fail(HX_ERR_NOMEM, "hx_alloc: memfd_create: %s", strerror(errno));
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) /* else a signal would tell */
-        hx_fail(HX_ERR_NOMEM, "hx_alloc: %zu bytes, and the file size limit (ulimit -f) is %llu bytes", bytes, (unsigned long long)limit.rlim_cur);
+        hx_fail(HX_ERR_NOMEM, "hx_alloc: %zu bytes, but the file size limit (ulimit -f) is %llu bytes", bytes,
+                (unsigned long long)limit.rlim_cur);
     else if (ftruncate(fd, (off_t)bytes) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
         hx_fail(HX_ERR_NOMEM, "hx_alloc: no memory for %zu bytes: %s", bytes, strerror(errno));
     else

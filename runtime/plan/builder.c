@@ -59,7 +59,7 @@ static void range_set(struct hx_builder *b, struct hx_step *step, struct hx_ref 
     uint32_t most = is_picked(b, ref) ? b->stage->nblocks + b->stage->npicks - ref.block : hx_stage_columns(b->stage);
 
     if (ref.nblocks == 0 || ref.nblocks > most)
-        builder_fault(b, "a range of no blocks, or of more than there are");
+        builder_fault(b, "a range of 0 blocks, or of more blocks than there are");
     step->block = first_block(b, ref);
     step->nblocks = ref.nblocks;
 }
@@ -185,7 +185,7 @@ void hx_fetch(struct hx_builder *b, int flag, struct hx_ref dst, enum hx_space s
     struct hx_step *step = data_append(b, HX_OP_FETCH, dst, src, member);
 
     if (src != HX_IN && src != HX_OUT)
-        builder_fault(b, "a fetch of what is not the caller's");
+        builder_fault(b, "a fetch from memory other than in and out");
     if (step->peer == (uint32_t)b->me)
         builder_fault(b, "a fetch from itself");
 }
@@ -321,7 +321,7 @@ int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst)
 void hx_join(struct hx_builder *b, int handle)
 {
     if (b->limit)
-        builder_fault(b, "a join of one transfer where their number is limited");
+        builder_fault(b, "a join of one transfer in a stage that limits its transfers");
     join_append(b, (uint32_t)handle, 1);
 }
 

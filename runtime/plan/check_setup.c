@@ -89,7 +89,8 @@ static void stage_open(struct hx_check_rank *r, int idx, uint32_t *thread, size_
     stage->peers = hx_check_alloc(&run->store, (size_t)of->n, sizeof(int));
     slices_open(run, stage);
     if (of->me < 0 || of->me >= of->n || of->members[of->me] != r->rank)
-        hx_check_fault(run, "call %d, rank %d, stage %d (%s): is not its own member", r->call, r->rank, idx, of->algorithm);
+        hx_check_fault(run, "call %d, rank %d, stage %d (%s): the rank is not in its own place among the members", r->call,
+                       r->rank, idx, of->algorithm);
     for (int i = 0; i < of->n; i++) {
         int peer = of->members[i];
         stage->peers[i] =
@@ -115,8 +116,8 @@ static void rings_assign(struct hx_check_rank *r)
         rings += uses_rings(r->stages[s].stage) ? (int)r->stages[s].window : 0;
     }
     if (rings > HX_PAIR_RINGS || r->plan->nflags > HX_NODE_FLAGS)
-        hx_check_fault(r->run, "call %d, rank %d: needs %d rings to a rank of its node of %d, and %u flags of %d", r->call,
-                       r->rank, rings, HX_PAIR_RINGS, r->plan->nflags, HX_NODE_FLAGS);
+        hx_check_fault(r->run, "call %d, rank %d: needs %d rings to a rank of its node (at most %d) and %u flags (at most %d)",
+                       r->call, r->rank, rings, HX_PAIR_RINGS, r->plan->nflags, HX_NODE_FLAGS);
 }
 
 /* The slots, flags and rings of a stage must be in the same places on all members of a node. */

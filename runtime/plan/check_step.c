@@ -94,7 +94,7 @@ static const uint32_t *source_read(struct hx_check_step *s, int got, int n, cons
     const uint32_t *cells = s->run->cells[1];
 
     if (got != n)
-        hx_check_step_fault(s, "a source of %d elements for %d", got, n);
+        hx_check_step_fault(s, "a source has %d elements, but the blocks of the step have %d", got, n);
     for (int i = 0; i < n; i++) {
         hx_check_step_access(s, cells[i], 0, what);
         hx_check_step_value(s, cells[i], s->run->elements[i], what);
@@ -164,7 +164,7 @@ static void data_run(struct hx_check_step *s)
     got = hx_check_operand(s, (enum hx_space)s->step->dst, reduces ? s->step->peer : (uint32_t)s->stage->stage->me,
                            hx_step_dst_row(s->step), s->run->cells[0]);
     if (got != n)
-        hx_check_step_fault(s, "a destination of %d elements for %d", got, n);
+        hx_check_step_fault(s, "the destination has %d elements, but the blocks of the step have %d", got, n);
     (reduces ? reduce_run : copy_run)(s, n);
 }
 
@@ -219,7 +219,7 @@ static int elect_run(struct hx_check_step *s)
 
     if (s->step->tag >= stage->nflags || s->step->peer || s->step->n != (uint32_t)stage->n ||
         s->step->handle > stage->nsteps - 1 - s->instance->pc)
-        hx_check_step_fault(s, "there is no such flag, there are no such steps, or it is not of all members");
+        hx_check_step_fault(s, "an election without such a flag, beyond the last step, or not of all members");
     flag = flag_of(s, (uint32_t)stage->me, s->instance->slice);
     if (!*flag)
         *flag = hx_check_release(&s->run->store, s->access.thread);

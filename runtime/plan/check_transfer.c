@@ -137,7 +137,7 @@ void hx_check_transfer_run(struct hx_check_step *s)
     n = hx_check_elements(s, run->elements);
     got = hx_check_operand(s, (enum hx_space)(sends ? step->src : step->dst), (uint32_t)stage->me, step->row, run->cells[0]);
     if (got != n)
-        hx_check_step_fault(s, "%d elements for %d", got, n);
+        hx_check_step_fault(s, "the operand has %d elements, but the blocks of the step have %d", got, n);
     if (n == 0) {
         s->instance->transfers[step->handle] = HX_CHECK_NONE; /* skipped, on both sides alike */
         return;

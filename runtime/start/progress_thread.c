@@ -106,7 +106,7 @@ static int unit_find(const struct hx_world *world, const struct hx_topo *topo, i
     for (int i = 0; i < count; i++)
         if (unit_take(world->process.shared, units[i]))
             return units[i];
-    *why = count > 0 ? "other ranks' have the cores of this process" : "this process has one core";
+    *why = count > 0 ? "progress threads of other ranks use all cores of this process" : "this process has one core";
     return -1;
 }
 

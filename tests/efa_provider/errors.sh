@@ -39,7 +39,7 @@ for code in 13 15 4124 4126; do
     ! grep -q " status $dead at" "$tmp/out" || { fail "$code@1: somebody has died:"; cat "$tmp/out" >&2; }
 done
 EFA_PEERS=0 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" init >"$tmp/out" 2>"$tmp/err"
-has "$tmp/out" "does not take the address of rank 1 of the job: No route to host (is the rank in another subnet or availability zone?)" EFA_PEERS
+has "$tmp/out" "refuses the address of rank 1 of the job: No route to host (is the rank in another subnet or availability zone?)" EFA_PEERS
 told queue@300 "$transport" "efa endpoint of rank 1 of the job on rdmap0s6-rdm failed"
 # the event queue tells of a peer that has gone: that is no fault of the endpoint's
 EFA_ERROR=queue13@20 HX_LOG=warn timeout 30 "$run" -n 3 --nodes 3 -- "$here/comms" 1 4000 >"$tmp/out" 2>"$tmp/err" ||

@@ -48,7 +48,7 @@ told() {
     # between nodes, who does not wait for it itself may know only who does
     [ "$2" != 1 ] && [ "$how" != unread ] || all=$last
     [ "$(grep -v "^rank $last " "$out" | grep -c "$where")" -ge $all ] || { fail "$*: not so many say \"$where\": $all"; return 1; }
-    [ $status != 7 ] || grep -q "warn: hx_allreduce, call [0-9]*, waits for [0-9.]* s: .*$where" "$out.err" ||
+    [ $status != 7 ] || grep -q "warn: hx_allreduce, call [0-9]*, has waited for [0-9.]* s: .*$where" "$out.err" ||
         fail "$*: nobody has warned before the time was over"
 }
 

@@ -163,8 +163,8 @@ static void wrong_root_counts(void)
             EXPECT(hx_gatherv(in, 2, out, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "they overlap");
         displs[last] = 3 * (size_t)last;
     } else {
-        EXPECT(hx_gatherv(HX_IN_PLACE, 2, out, NULL, NULL, HX_INT32, last, world), HX_ERR_ARG, world, "only that of root");
-        EXPECT(hx_scatterv(in, NULL, NULL, HX_IN_PLACE, 2, HX_INT32, last, world), HX_ERR_ARG, world, "only that of root");
+        EXPECT(hx_gatherv(HX_IN_PLACE, 2, out, NULL, NULL, HX_INT32, last, world), HX_ERR_ARG, world, "only root");
+        EXPECT(hx_scatterv(in, NULL, NULL, HX_IN_PLACE, 2, HX_INT32, last, world), HX_ERR_ARG, world, "only root");
     }
     /* more than an address space holds is seen by all */
     EXPECT(hx_gatherv(in, SIZE_MAX / 2, out, counts, displs, HX_INT32, last, world), HX_ERR_ARG, world, "more than an address space");
@@ -234,8 +234,8 @@ static void wrong_roots(void)
     if (hx_rank(world) == 0) {
         EXPECT(hx_scatter(HX_IN_PLACE, out, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "only the root's out may be");
     } else {
-        EXPECT(hx_scatter(in, HX_IN_PLACE, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "only that of root 0 may be");
-        EXPECT(hx_gather(HX_IN_PLACE, out, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "only that of root 0 may be");
+        EXPECT(hx_scatter(in, HX_IN_PLACE, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "only root 0 may pass");
+        EXPECT(hx_gather(HX_IN_PLACE, out, 3, HX_INT32, 0, world), HX_ERR_ARG, world, "only root 0 may pass");
     }
 }
 

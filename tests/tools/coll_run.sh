@@ -55,7 +55,7 @@ expect 5 'rank 1 (pid [0-9]*) exited with status 5; ending the others' -n 3 -- \
     sh -c '[ $HX_RANK != 1 ] || exit 5; sleep 30'
 expect 137 'rank 2 (pid [0-9]*) was killed by signal 9 (Killed)' -n 4 "$ring" --die 2
 expect 3 'rank 1 has ended' -n 3 -- sh -c '[ $HX_RANK = 1 ] || exec "$0"' "$ring" # without starting
-expect 3 'rank [01]: another process has been rank [01], and a job starts once' -n 2 -- sh -c '"$0" && "$0"' "$ring"
+expect 3 'rank [01]: another process was rank [01] before; no rank can join its job twice' -n 2 -- sh -c '"$0" && "$0"' "$ring"
 expect 137 'error: rank 2 has died' -n 4 -- \
     sh -c '[ $HX_RANK = 2 ] && exec "$0" --die 2; trap "" TERM; "$0"; exit 0' "$ring"
 expect 1 'rank 1 has aborted the job: asked to' -n 4 "$ring" --abort 1

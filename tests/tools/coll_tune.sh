@@ -108,7 +108,7 @@ done
 says "# 0 points" 0 judge efa.json
 says "tcp.json was measured with provider tcp, efa.json with efa: fit them separately" 2 model efa.json tcp.json -o apart.json
 says "different kinds of machines" 2 model judged.json efa.json -o apart.json
-says "t.json: it is for Hierax" 2 model efa.json -o t.json
+says "t.json: this table is for Hierax" 2 model efa.json -o t.json
 [ ! -e apart.json ] || fail "a refused fit is written"
 job_says "is a table: name another file" 2 judge --collectives barrier -o t.json
 job_says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x

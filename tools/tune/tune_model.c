@@ -197,7 +197,7 @@ static struct hx_table *table_get(const char *path, const struct hx_table_machin
         return NULL;
     if (!tune_machines_differ(&table->machine, machine))
         return table;
-    fprintf(stderr, "coll_tune: --output=%s: it is for Hierax %s on %d x \"%s\", ", path, table->machine.hierax,
+    fprintf(stderr, "coll_tune: --output=%s: this table is for Hierax %s on %d x \"%s\", ", path, table->machine.hierax,
             table->machine.cpus, table->machine.cpu);
     fprintf(stderr, "but the measurements are from Hierax %s on %d x \"%s\"\n", machine->hierax, machine->cpus, machine->cpu);
     hx_table_free(table);
