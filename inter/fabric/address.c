@@ -135,7 +135,7 @@ static hx_status_t blobs_agree(int a, const struct address_blob *of_a, int b, co
                        of_a->provider, b, of_b->provider);
     if (of_a->chunk_bytes != of_b->chunk_bytes || of_a->grant != of_b->grant)
         return hx_fail(HX_ERR_TRANSPORT, "rank %d uses chunks of %u bytes and grants of %u chunks, but rank %d uses %u bytes "
-                       "and %u chunks: use one Hierax version",
+                       "and %u chunks: use the same versions of Hierax and libfabric on all hosts",
                        a, of_a->chunk_bytes, of_a->grant, b, of_b->chunk_bytes, of_b->grant);
     if (of_a->match_bits != of_b->match_bits)
         return hx_fail(HX_ERR_TRANSPORT, "provider %s has match ids of %u bits on rank %d, and of %u on rank %d: use one version of libfabric",
