@@ -134,9 +134,9 @@ static hx_status_t blobs_agree(int a, const struct address_blob *of_a, int b, co
         return hx_fail(HX_ERR_TRANSPORT, "rank %d uses libfabric provider %s, rank %d uses %s; set HX_PROVIDER", a,
                        of_a->provider, b, of_b->provider);
     if (of_a->chunk_bytes != of_b->chunk_bytes || of_a->grant != of_b->grant)
-        return hx_fail(HX_ERR_TRANSPORT, "rank %d uses chunks of %u bytes and grants of %u chunks, but rank %d uses %u bytes "
-                       "and %u chunks: use the same versions of Hierax and libfabric on all hosts",
-                       a, of_a->chunk_bytes, of_a->grant, b, of_b->chunk_bytes, of_b->grant);
+        return hx_fail(HX_ERR_TRANSPORT, "chunks differ: rank %d has %u of %u bytes, rank %d has %u of %u bytes. "
+                       "Use the same versions of Hierax and libfabric on all hosts",
+                       a, of_a->grant, of_a->chunk_bytes, b, of_b->grant, of_b->chunk_bytes);
     if (of_a->match_bits != of_b->match_bits)
         return hx_fail(HX_ERR_TRANSPORT, "provider %s has match ids of %u bits on rank %d, and of %u on rank %d: use one version of libfabric",
                        of_a->provider, of_a->match_bits, a, of_b->match_bits, b);
