@@ -3,7 +3,7 @@
 man_tools = man/coll_run.1 man/coll_bench.1 man/coll_plan.1 man/coll_tune.1 man/coll_info.1 man/coll_compare.1 man/coll_report.1 \
     man/coll_trace.1
 man_api = man/hierax_start.3 man/hierax_requests.3 man/hierax_types.3
-man_topics = man/hierax-launch.7 man/hierax-operations.7 man/hierax-security.7 man/hierax-tuning.7
+man_topics = man/hierax-launch.7 man/hierax-operations.7 man/hierax-security.7 man/hierax-tuning.7 man/hierax-tutorial.7
 man_MANS = $(man_tools) $(man_api) $(man_topics) man/hierax.7
 man_awk = $(AWK) -v version=$(PACKAGE_VERSION) -f $(srcdir)/tools/man/manpages.awk
 
@@ -31,6 +31,5 @@ uninstall-hook:
 	for page in man/hx_*.3; do rm -f "$(DESTDIR)$(man3dir)/`basename $$page`"; done
 clean-local:
 	rm -rf man
-EXTRA_DIST += tools/man/manpages.awk tools/man/hierax-launch.7.md tools/man/hierax-operations.7.md \
-    tools/man/hierax-security.7.md tools/man/hierax-tuning.7.md runtime/HACKING.md tests/tools/man_examples.c
+EXTRA_DIST += tools/man/manpages.awk $(man_topics:man/%=tools/man/%.md) runtime/HACKING.md tests/tools/man_examples.c
 dist_tests_list += tests/tools/man.sh
