@@ -7,21 +7,23 @@
 #include <string.h>
 
 #define ADDRESS_MAGIC 0x31464c48u /* "HLF1" read as little endian, so another byte order is refused too */
-#define ADDRESS_VERSION 10
+#define ADDRESS_VERSION 11
 
 struct address_blob {
     uint32_t magic;
     uint32_t checksum; /* of everything that follows */
     uint16_t version;
-    uint16_t nrails;
+    uint8_t nrails;
+    uint8_t grant;
     uint32_t chunk_bytes;
-    uint16_t grant;
     uint16_t rails_bytes;
+    uint16_t seat; /* struct hx_net_seat */
     uint32_t write_bytes; /* see struct hx_net */
-    uint32_t seat; /* struct hx_net_seat */
     uint32_t link_mbits; /* of an interface; 0: unknown */
-    uint16_t links;      /* see struct hx_net */
-    uint16_t match_bits; /* of a match id */
+    uint8_t links;       /* see struct hx_net */
+    uint8_t match_bits;  /* of a match id */
+    uint16_t refused;    /* see struct hx_net; likewise */
+    struct hx_refusal refusal;
     char provider[20];
     uint64_t host; /* hx_topo_network_id */
     uint8_t rails[]; /* the first choice first: a struct hx_rail_address each; aligned to 8 bytes */
@@ -59,9 +61,10 @@ hx_status_t hx_address_get(struct hx_net *net, void *out, size_t *bytes)
     uint8_t *at = blob->rails, *end = buffer + (*bytes < BLOB_MAX_BYTES ? *bytes : BLOB_MAX_BYTES);
 
     *blob = (struct address_blob){.magic = ADDRESS_MAGIC, .version = ADDRESS_VERSION, .chunk_bytes = (uint32_t)net->chunk_bytes,
-                                  .grant = HX_GRANT, .write_bytes = (uint32_t)net->write_bytes, .seat = (uint32_t)net->seat,
+                                  .grant = HX_GRANT, .write_bytes = (uint32_t)net->write_bytes, .seat = (uint16_t)net->seat,
                                   .host = hx_topo_network_id(), .link_mbits = (uint32_t)(net->link_bits / 1000000),
-                                  .links = (uint16_t)net->links, .match_bits = (uint16_t)net->match_bits};
+                                  .links = (uint8_t)net->links, .match_bits = (uint8_t)net->match_bits,
+                                  .refused = (uint16_t)net->refused, .refusal = net->refusal};
     strncpy(blob->provider, net->info->fabric_attr->prov_name, sizeof(blob->provider) - 1);
     for (int i = 0; i < net->nrails; i++, blob->nrails++) {
         uint8_t name[256];
@@ -153,6 +156,15 @@ hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, con
     return status != HX_SUCCESS ? status
                                 : blobs_agree(a, (const struct address_blob *)buffer_a, b,
                                               (const struct address_blob *)buffer_b);
+}
+
+void hx_address_refusals(int rank, const void *address, size_t bytes, struct hx_net_refusals *all)
+{
+    uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
+    const struct address_blob *blob = (const struct address_blob *)buffer;
+
+    if (blob_read(rank, address, bytes, buffer) == HX_SUCCESS)
+        hx_refusals_add(all, rank, &blob->refusal, blob->refused);
 }
 
 void hx_address_profile(const struct hx_net *net, const void *address, size_t bytes, struct hx_net_profile *out)

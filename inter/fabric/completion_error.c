@@ -229,7 +229,7 @@ static int rail_events_read(struct hx_net *net, struct hx_rail *rail)
     struct fi_eq_err_entry error = {0};
     uint64_t buffer[32];
     uint32_t event;
-    ssize_t rc = fi_eq_read(rail->eq, &event, buffer, sizeof(buffer), 0);
+    ssize_t rc = rail->eq ? fi_eq_read(rail->eq, &event, buffer, sizeof(buffer), 0) : 0;
     struct meaning meaning;
 
     if (rc != -FI_EAVAIL || fi_eq_readerr(rail->eq, &error, 0) < 0)

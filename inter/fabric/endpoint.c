@@ -58,6 +58,8 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
     net->send_limit = smaller(net->info->tx_attr->size, HX_SEND_LIMIT);
     net->match_bits = (unsigned)smaller(hx_offer_tag_bits(net->info) - HX_CHUNK_BITS, HX_MATCH_BITS_MOST);
     net->pieces_most = net->register_local ? 1 : smaller(smaller(net->info->tx_attr->iov_limit, receive_pieces), HX_PIECES);
+    if (net->info->mode & FI_ASYNC_IOV) /* opx reads an array of pieces after the post, which ends the array's life */
+        net->pieces_most = 1;
     if (net->pieces_most == 0)
         net->pieces_most = 1;
     net->chunk_bytes = smaller(env->chunk > 0 ? (size_t)env->chunk : net->traits->chunk_bytes, net->info->ep_attr->max_msg_size);
@@ -119,13 +121,28 @@ static int links_count(const struct hx_nic_choice *choice)
     return n > 0 ? n : 1;
 }
 
-static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
-                            const unsigned char key[HX_NET_KEY_BYTES], struct hx_net **out)
+static void rails_take(struct hx_net *net, struct hx_nic_choice *choice)
+{
+    for (; net->nrails < choice->nrails; net->nrails++)
+        net->rails[net->nrails] = (struct hx_rail){.info = choice->rails[net->nrails], .address = (uint8_t)choice->addresses[net->nrails],
+                                                   .reads = 1, .wait_fd = -1};
+    choice->nrails = 0; /* net owns them now */
+    net->info = net->rails[0].info;
+    net->traits = hx_provider_traits(net->info);
+    net->links = links_count(choice);
+    net->link_bits = choice->nics[0].rate_bits;
+}
+
+/* Open the best provider that is not among refused. If libfabric cannot open it, *refusal says why, and the error is not logged. */
+static hx_status_t net_try(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                           const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_refusal *refusal,
+                           struct hx_net **out)
 {
     struct hx_net *net = calloc(1, sizeof(*net));
     struct hx_nic_choice choice = {0};
     hx_status_t status;
 
+    *refusal = (struct hx_refusal){.call = HX_OPEN_NONE};
     if (!net)
         return hx_fail(HX_ERR_NOMEM, "no memory for a network endpoint");
     net->rank = rank;
@@ -135,16 +152,10 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     net->wait_fd = -1;
     net->guard_ns = HX_GUARD_NS_MIN;
     net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
-    status = net->edges ? hx_negotiate(env, seat, &choice)
+    status = net->edges ? hx_negotiate(env, seat, refused, &choice)
                                 : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
-    for (; status == HX_SUCCESS && net->nrails < choice.nrails; net->nrails++)
-        net->rails[net->nrails] = (struct hx_rail){.info = choice.rails[net->nrails], .address = (uint8_t)choice.addresses[net->nrails], .reads = 1, .wait_fd = -1};
     if (status == HX_SUCCESS) {
-        net->info = net->rails[0].info;
-        net->traits = hx_provider_traits(net->info);
-        net->links = links_count(&choice);
-        net->link_bits = choice.nics[0].rate_bits;
-        choice.nrails = 0; /* net owns them now */
+        rails_take(net, &choice);
         limits_set(net, env);
         net->peeks_unexpected = hx_provider_has_faults(net->traits);
         status = hx_sink_prepare(net);
@@ -153,6 +164,10 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
         status = hx_files_reserve(rank, hx_files_open() + RAIL_FILES * net->nrails);
     if (status == HX_SUCCESS)
         status = rails_open(net, hx_fabric_test.write_bytes > 0 ? hx_fabric_test.write_bytes : (size_t)env->rdma);
+    for (int i = 0; i < net->nrails && refusal->call == HX_OPEN_NONE; i++)
+        *refusal = net->rails[i].refusal;
+    for (int i = 0; i < net->nrails && status == HX_SUCCESS; i++)
+        status = hx_bounce_prepare(net, &net->rails[i]);
     hx_nic_choice_free(&choice);
     if (status != HX_SUCCESS) {
         hx_net_close(net, 0);
@@ -163,6 +178,46 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     hx_info("%s", net->text);
     *out = net;
     return HX_SUCCESS;
+}
+
+static hx_status_t named_refuse(const struct hx_env *env, hx_status_t status)
+{
+    char providers[256];
+
+    hx_providers_list(providers, sizeof(providers));
+    return hx_fail(status, "HX_PROVIDER=%s: %s; libfabric has: %s", env->provider, hx_last_detail(), providers);
+}
+
+/* If a provider cannot be opened, try the next one, unless HX_PROVIDER names the provider. Then all ranks leave it out: exchange.c. */
+static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                            const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_net **out)
+{
+    struct hx_net_refusals all = *refused;
+    struct hx_refusal first = {.call = HX_OPEN_NONE}, refusal;
+    hx_status_t status;
+
+    while ((status = net_try(env, rank, nranks, seat, key, &all, &refusal, out)) != HX_SUCCESS && refusal.call != HX_OPEN_NONE) {
+        if (env->provider)
+            return named_refuse(env, status);
+        hx_info("%s: not used", hx_last_detail());
+        hx_refusals_add(&all, rank, &refusal, 0);
+        if (first.call == HX_OPEN_NONE)
+            first = refusal;
+    }
+    if (status != HX_SUCCESS)
+        return status;
+    (*out)->refused = all.providers;
+    (*out)->refusal = first;
+    return HX_SUCCESS;
+}
+
+static hx_status_t net_check(const struct hx_env *env, const struct hx_net_seat *seat)
+{
+    struct hx_nic_choice choice;
+    hx_status_t status = hx_negotiate(env, seat, &(struct hx_net_refusals){0}, &choice);
+
+    hx_nic_choice_free(&choice);
+    return status;
 }
 
 /* ---- waiting */
@@ -230,6 +285,8 @@ static unsigned net_match_bits(const struct hx_net *net)
 const struct hx_net_ops hx_net_fabric = {
     .name = "fabric",
     .open = net_open,
+    .check = net_check,
+    .refusals = hx_address_refusals,
     .address = hx_address_get,
     .connect = hx_address_connect,
     .agree = hx_address_agree,

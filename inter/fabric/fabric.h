@@ -5,6 +5,7 @@
 #include "inter/fabric/objects.h"
 
 /* rail.c */
+/* If it fails, rail->refusal and this thread's last detail say why. The error is not logged: another provider may be tried. */
 hx_status_t hx_rail_open(const struct hx_net *net, struct hx_rail *rail);
 int hx_rail_may_sleep(const struct hx_rail *rail);
 void hx_rail_close(struct hx_rail *rail); /* all but the endpoint */
@@ -23,6 +24,7 @@ int hx_net_close(struct hx_net *net, int orderly);
 hx_status_t hx_address_get(struct hx_net *net, void *blob, size_t *bytes);
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *blob, size_t bytes);
 hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
+void hx_address_refusals(int rank, const void *address, size_t bytes, struct hx_net_refusals *all);
 void hx_address_profile(const struct hx_net *net, const void *address, size_t bytes, struct hx_net_profile *out);
 
 /* path.c: make the paths of an edge */

@@ -2,7 +2,8 @@
 /*
  * The choice of a provider. Each offer of libfabric gets a grade: first by the kind of its interface (real, container bridge,
  * link-local address, loopback; never one that is down), then by provider, then IPv4 before IPv6. Equal grades keep libfabric's
- * order. HX_PROVIDER and HX_NIC limit the choice. Then nic.c chooses among the interfaces of the best offer's provider.
+ * order. HX_PROVIDER and HX_NIC limit the choice, and providers that some rank could not open are left out (endpoint.c). Then nic.c
+ * chooses among the interfaces of the best offer's provider.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/env.h"
@@ -15,11 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Best first. The native RDM provider over TCP is called net in libfabric 1.17, and tcp later. The tcp of 1.17 has no RDM
- * endpoints. */
-static const char *const preferred[] = {"efa", "cxi", "psm3", "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm", "sockets"};
-#define PREFERRED ((int)(sizeof(preferred) / sizeof(preferred[0])))
-
 static struct fi_info *hints_make(uint64_t reach)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -27,7 +23,7 @@ static struct fi_info *hints_make(uint64_t reach)
     if (!hints)
         return NULL;
     hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | reach;
-    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2 | FI_ASYNC_IOV;
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
@@ -125,14 +121,6 @@ enum hx_offer_kind hx_offer_kind(const struct fi_info *info, const struct ifaddr
     return kind;
 }
 
-static int provider_grade(const char *name)
-{
-    for (int i = 0; i < PREFERRED; i++)
-        if (strcmp(name, preferred[i]) == 0)
-            return i;
-    return PREFERRED;
-}
-
 const char *hx_offer_defect(const struct fi_info *info)
 {
     if (!info->domain_attr || !info->domain_attr->name || !info->fabric_attr->prov_name)
@@ -148,35 +136,36 @@ const char *hx_offer_defect(const struct fi_info *info)
 
 /* ---- choosing */
 
-#define GRADE(kind, provider_idx) ((int)(kind)*1000 + (provider_idx)*10)
+#define GRADE(kind, number) ((int)(kind)*1000 + (int)(number)*10)
 
 struct choice {
     const struct fi_info *offer, *list; /* the list that holds it */
     int grade; /* less is better */
 };
 
-/* nics: names as in HX_NIC, NULL for any. provider: NULL for those of the preferred list. */
-static struct choice choose(const struct fi_info *list, const char *provider, const char *nics,
+/* nics: names as in HX_NIC, NULL for any. provider: NULL for any that may be used by default and is not among refused. */
+static struct choice choose(const struct fi_info *list, const char *provider, uint32_t refused, const char *nics,
                             const struct ifaddrs *interfaces)
 {
     struct choice best = {NULL, NULL, 0};
 
     for (const struct fi_info *i = list; i; i = i->next) {
         const char *defect = hx_offer_defect(i);
-        int grade, provider_idx;
         enum hx_offer_kind kind;
+        unsigned number;
+        int grade;
 
         if (defect) {
             hx_debug("libfabric provider %s passed over: %s", i->fabric_attr->prov_name, defect);
             continue;
         }
-        provider_idx = provider_grade(i->fabric_attr->prov_name);
-        if (!provider ? provider_idx == PREFERRED : strcmp(provider, i->fabric_attr->prov_name) != 0)
+        number = hx_provider_number(i);
+        if (provider ? strcmp(provider, i->fabric_attr->prov_name) != 0 : !hx_offer_is_default(i) || refused >> number & 1)
             continue;
         kind = hx_offer_kind(i, interfaces);
         if (nics ? !hx_nic_is_named(i, nics) : kind == HX_KIND_DOWN)
             continue;
-        grade = GRADE(kind, provider_idx) + hx_offer_is_ipv6(i);
+        grade = GRADE(kind, number) + hx_offer_is_ipv6(i);
         if (!best.offer || grade < best.grade)
             best = (struct choice){i, list, grade};
     }
@@ -208,14 +197,18 @@ static const char *other_name_of_tcp(const char *provider)
 }
 
 /* If the provider is in one of the lists, by either name, HX_NIC is wrong. Else there is no such provider. */
-static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, const char *nics, const struct ifaddrs *interfaces)
+static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, const char *nics, const struct ifaddrs *interfaces,
+                          const struct hx_net_refusals *refused)
 {
     const char *names[2] = {provider, other_name_of_tcp(provider)};
     char providers[256];
 
+    if (refused->providers)
+        return hx_fail(HX_ERR_TRANSPORT, "no libfabric provider can be opened on all ranks: %s%s%s", refused->text,
+                       nics ? "; others do not have HX_NIC=" : "", nics ? nics : "");
     for (int k = 0; k < 2 && nics; k++)
         for (int i = 2; i >= 0 && (k == 0 || names[k]); i--)
-            if (choose(lists[i], names[k], NULL, NULL).offer)
+            if (choose(lists[i], names[k], 0, NULL, NULL).offer)
                 return hx_nics_refuse(lists[i], names[k], nics, interfaces);
     hx_names_join(lists[2], NULL, providers, sizeof(providers));
     if (provider)
@@ -226,32 +219,42 @@ static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, 
 }
 
 /* Ask libfabric in several ways, and take the best offer. The caller frees the lists. */
-static struct choice choose_anywhere(const struct hx_env *env, const struct ifaddrs *interfaces, struct fi_info *lists[3])
+static struct choice choose_anywhere(const struct hx_env *env, uint32_t refused, const struct ifaddrs *interfaces,
+                                     struct fi_info *lists[3])
 {
     const char *provider = env->provider, *other = other_name_of_tcp(provider);
     struct choice best;
 
     lists[0] = offers_get(NULL, FI_REMOTE_COMM);
-    best = choose(lists[0], provider, env->nic, interfaces);
+    best = choose(lists[0], provider, refused, env->nic, interfaces);
     if (!best.offer && provider) { /* some are listed only when asked for by name */
         lists[1] = offers_get(provider, FI_REMOTE_COMM);
-        best = choose(lists[1], provider, env->nic, interfaces);
+        best = choose(lists[1], provider, refused, env->nic, interfaces);
     }
     if (!best.offer && other)
-        best = choose(lists[0], other, env->nic, interfaces);
+        best = choose(lists[0], other, refused, env->nic, interfaces);
     if (!best.offer || best.grade >= GRADE(HX_KIND_LOOPBACK, 0)) {
         struct choice near;
         lists[2] = offers_get(NULL, 0);
-        near = choose(lists[2], provider, env->nic, interfaces);
+        near = choose(lists[2], provider, refused, env->nic, interfaces);
         if (!near.offer && other)
-            near = choose(lists[2], other, env->nic, interfaces);
+            near = choose(lists[2], other, refused, env->nic, interfaces);
         if (near.offer && (!best.offer || near.grade < best.grade))
             best = near;
     }
     return best;
 }
 
-hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *seat, struct hx_nic_choice *out)
+void hx_providers_list(char *text, size_t capacity)
+{
+    struct fi_info *list = offers_get(NULL, 0);
+
+    hx_names_join(list, NULL, text, capacity);
+    fi_freeinfo(list);
+}
+
+hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *seat, const struct hx_net_refusals *refused,
+                         struct hx_nic_choice *out)
 {
     struct fi_info *lists[3] = {NULL, NULL, NULL};
     struct ifaddrs *interfaces = NULL;
@@ -261,9 +264,9 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
     memset(out, 0, sizeof(*out));
     hx_libfabric_prepare();
     getifaddrs(&interfaces); /* on failure it stays NULL */
-    best = choose_anywhere(env, interfaces, lists);
+    best = choose_anywhere(env, refused->providers, interfaces, lists);
     if (!best.offer)
-        status = refuse(lists, env->provider, env->nic, interfaces);
+        status = refuse(lists, env->provider, env->nic, interfaces, refused);
     else
         status = hx_nics_choose(env->nic, best.list, best.offer, interfaces, seat, out);
     freeifaddrs(interfaces);
@@ -272,7 +275,7 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
     return status;
 }
 
-void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
+void hx_offers_visit(uint32_t refused, hx_offer_visit_t *visit, void *arg)
 {
     static const char *const kinds[] = {[HX_KIND_REAL] = "usable",
                                         [HX_KIND_BRIDGE] = "container bridge",
@@ -287,8 +290,10 @@ void hx_offers_visit(hx_offer_visit_t *visit, void *arg)
     list = offers_get(NULL, FI_REMOTE_COMM);
     for (const struct fi_info *i = list; i; i = i->next) {
         const char *defect = hx_offer_defect(i);
-        if (!defect && provider_grade(i->fabric_attr->prov_name) == PREFERRED)
+        if (!defect && !hx_offer_is_default(i))
             defect = "only if HX_PROVIDER names it";
+        if (!defect && refused >> hx_provider_number(i) & 1)
+            defect = "not opened: libfabric refused it on some rank";
         if (i->fabric_attr->prov_name && i->domain_attr->name)
             visit(i, defect ? defect : kinds[hx_offer_kind(i, interfaces)], arg);
     }

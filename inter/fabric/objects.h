@@ -122,7 +122,7 @@ struct hx_rail {
     struct fi_info *info;
     struct fid_fabric *fabric;
     struct fid_domain *domain;
-    struct fid_eq *eq;
+    struct fid_eq *eq; /* NULL: the provider has none: rail.c */
     struct fid_cq *cq;
     struct fid_av *av;
     struct fid_ep *ep;
@@ -132,6 +132,7 @@ struct hx_rail {
     uint64_t address_hash; /* of its own address: hx_address_hash */
     uint8_t address;       /* see struct hx_nic */
     int wait_fd;
+    struct hx_refusal refusal; /* why it could not be opened */
     int no_trywait; /* wait_fd is not the queue's own descriptor: rail.c */
     int unread;     /* something was posted since the last read: a completion may be there without a wake-up */
     struct hx_bounce_pool bounces[HX_BOUNCE_KINDS];
@@ -240,6 +241,8 @@ enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: only the closing
 struct hx_net {
     struct fi_info *info; /* of the first rail: all rails have the same provider */
     const struct hx_provider_traits *traits;
+    uint32_t refused; /* providers that some rank could not open, a bit for each */
+    struct hx_refusal refusal; /* the first that this rank could not open itself */
     int nrails, nrails_published; /* published: in the address that peers have */
     int rank, nranks, seat;
     hx_status_t broken;   /* why all messages fail; HX_SUCCESS: they do not */

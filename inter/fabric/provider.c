@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How providers differ: a table with a row for each (EFA, TCP, ...). Its columns are the fields of struct hx_provider_traits. */
+/* Providers: a table with a row for each (EFA, TCP, ...), in the order of choice. Its columns are the fields of struct
+ * hx_provider_traits. */
 #include "inter/fabric/provider.h"
 #include "runtime/base/env.h"
 #include <dlfcn.h>
 #include <fnmatch.h>
+#include <rdma/fi_errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,26 +46,36 @@ static int wants_huge_pages(void)
 
 /* ---- the table. A field that a row leaves out is 0, as for most providers. */
 
-#define DEVICE_COST {.alpha_us = 18, .gb_s = 12.5, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3} /* EFA's first */
+/* Costs: those of the first EFA device. */
+#define DEVICE .cost = {.alpha_us = 18, .gb_s = 12.5, .core_gb_s = HX_CORE_SPARED_GB_S, .message_us = 0.3}, .reaches_link_rate = 1, \
+               .chunk_bytes = 64 << 10
 #define TCP_COST {.alpha_us = 25, .gb_s = 2.5, .stream_gb_s = 1.5, .core_gb_s = 3, .message_us = 13} /* the kernel, 25 Gbit/s */
 
 static const struct hx_provider_traits providers[] = {
-    {.names = {"efa"}, .cost = DEVICE_COST, .reaches_link_rate = 1, .chunk_bytes = 64 << 10, /* longer sends need a round trip */
+    {.names = {"efa"}, .by_default = 1, DEVICE, /* longer sends need a round trip */
      .has_device_file = 1, .has_device_codes = 1, .numbers_messages = 1, .stays_in_subnet = 1, .writes = 1, .lacks_wait_object = 1,
      .variable = {"FI_EFA_FORK_SAFE", "1", wants_huge_pages}, /* user programs fork */
     },
-    /* Native TCP: net in libfabric 1.17, tcp later. Short unexpected messages must not stop their connection; 1.17 keeps only 4. */
-    {.names = {"net", "tcp"}, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
+    {.names = {"cxi"}, .by_default = 1, DEVICE},
+    /* On Ethernet without RDMA psm3 runs over the kernel's TCP. There it ends the process if it does not reach a peer, so use tcp. Its
+     * descriptor stays quiet although long messages are under way, because only calls make progress: 0.1 s for 64 KiB. */
+    {.names = {"psm3"}, .by_default = 1, .not_on = "TCP-*", DEVICE, .lacks_wait_object = 1},
+    {.names = {"opx"}, .by_default = 1, DEVICE},
+    {.names = {"verbs;ofi_rxm"}, .by_default = 1, DEVICE, .has_device_file = 1},
+    /* Native TCP: net in libfabric 1.17, tcp later. The tcp of 1.17 has no RDM endpoints. Short unexpected messages must not stop
+     * their connection; 1.17 keeps only 4. */
+    {.names = {"tcp", "net"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
      .direct = HX_DIRECT_IF_SPACE, .breaks_on_excess = 1, .faults_before = FI_VERSION(1, 20),
      .variable = {.name = "FI_NET_MAX_SAVED", .value = "1024"}},
     /* Layers above TCP. A receive buffer of sockets must hold several of TCP's longest segments: path.c. rmem_max limits it. */
-    {.names = {"tcp;ofi_rxm"}, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
+    {.names = {"tcp;ofi_rxm"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
      .breaks_on_excess = 1},
-    {.names = {"sockets"}, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
+    {.names = {"sockets"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
      .breaks_on_excess = 1, .connects_first = 1, .variable = {.name = "FI_SOCKETS_MAX_BUF_SZ", .value = "4194304"}},
-    {.names = {"verbs*"}, .cost = DEVICE_COST, .reaches_link_rate = 1, .chunk_bytes = 64 << 10, .has_device_file = 1},
+    /* Only if HX_PROVIDER names them. */
+    {.names = {"verbs*"}, DEVICE, .has_device_file = 1},
     {.names = {"*tcp*", "*sockets*"}, .cost = TCP_COST, .chunk_bytes = 64 << 10}, /* other layers above TCP */
-    {.names = {"*"}, .cost = DEVICE_COST, .reaches_link_rate = 1, .chunk_bytes = 64 << 10}, /* all others: cxi, psm3 */
+    {.names = {"*"}, DEVICE}, /* all others */
 };
 #define PROVIDERS (sizeof(providers) / sizeof(*providers))
 
@@ -71,6 +84,8 @@ static int is_named(const struct hx_provider_traits *row, const char *provider)
     return fnmatch(row->names[0], provider, 0) == 0 || (row->names[1] && fnmatch(row->names[1], provider, 0) == 0);
 }
 
+_Static_assert(PROVIDERS <= 16, "an address has 16 bits for them");
+
 const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info)
 {
     const struct hx_provider_traits *row = providers;
@@ -78,6 +93,52 @@ const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info)
     while (row < providers + PROVIDERS - 1 && !is_named(row, info->fabric_attr->prov_name))
         row++;
     return row;
+}
+
+int hx_offer_is_default(const struct fi_info *info)
+{
+    const struct hx_provider_traits *row = hx_provider_traits(info);
+    const char *fabric = info->fabric_attr->name;
+
+    return row->by_default && !(row->not_on && fabric && fnmatch(row->not_on, fabric, 0) == 0);
+}
+
+unsigned hx_provider_number(const struct fi_info *info)
+{
+    return (unsigned)(hx_provider_traits(info) - providers);
+}
+
+/* ---- providers that could not be opened */
+
+/* The calls that open a rail, in their order: enum hx_open_call. */
+static const char *const open_calls[] = {"no call", "fi_fabric", "fi_domain", "fi_eq_open", "fi_cq_open", "fi_av_open", "fi_endpoint",
+                                         "fi_ep_bind", "fi_enable"};
+_Static_assert(sizeof(open_calls) / sizeof(*open_calls) == HX_OPEN_CALLS, "a name for each call");
+
+const char *hx_open_call_name(unsigned call)
+{
+    return open_calls[call < HX_OPEN_CALLS ? call : HX_OPEN_NONE];
+}
+
+static void refusal_write(struct hx_net_refusals *all, unsigned number, const char *reason)
+{
+    const size_t used = strlen(all->text);
+
+    snprintf(all->text + used, sizeof(all->text) - used, "%s%s%s", used ? ", " : "", providers[number].names[0], reason);
+    all->providers |= 1u << number;
+}
+
+void hx_refusals_add(struct hx_net_refusals *all, int rank, const struct hx_refusal *refusal, uint32_t others)
+{
+    char reason[128];
+
+    if (refusal->call != HX_OPEN_NONE && refusal->provider < PROVIDERS && !(all->providers >> refusal->provider & 1)) {
+        snprintf(reason, sizeof(reason), " (%s on rank %d: %s)", hx_open_call_name(refusal->call), rank, fi_strerror(refusal->error));
+        refusal_write(all, refusal->provider, reason);
+    }
+    for (unsigned i = 0; i < PROVIDERS; i++)
+        if (others >> i & ~all->providers >> i & 1)
+            refusal_write(all, i, "");
 }
 
 int hx_provider_has_faults(const struct hx_provider_traits *traits)

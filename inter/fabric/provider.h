@@ -33,11 +33,26 @@ struct hx_provider_variable { /* an environment variable of libfabric. hx_libfab
     int (*is_harmful)(void);  /* must the variable stay unset for this process? NULL: no */
 };
 
+/* The calls that open an interface. */
+enum hx_open_call {
+    HX_OPEN_NONE, HX_OPEN_FABRIC, HX_OPEN_DOMAIN, HX_OPEN_EVENTS, HX_OPEN_COMPLETIONS, HX_OPEN_ADDRESSES, HX_OPEN_ENDPOINT, HX_OPEN_BIND,
+    HX_OPEN_ENABLE, HX_OPEN_CALLS
+};
+
+/* Why a provider could not be opened: a part of a rank's address. */
+struct hx_refusal {
+    uint8_t provider; /* hx_provider_number */
+    uint8_t call;     /* enum hx_open_call. NONE: there is no refusal */
+    int16_t error;    /* of libfabric, positive */
+};
+
 /* How a provider differs from others: provider.c has a row for each. Other files read a field; they do not compare names. A field's
  * comment ends with the file that reads it. No field repeats what libfabric reports: fi_info says whether memory needs
- * registration, how many pieces a message may have, and how long it may be. negotiate.c has the order of preference. */
+ * registration, how many pieces a message may have, and how long it may be. */
 struct hx_provider_traits {
     const char *names[2]; /* patterns of fnmatch(3). The first row with a pattern that fits is the provider's row */
+    int by_default;       /* It may be used although HX_PROVIDER does not name it, the first such row first. negotiate.c */
+    const char *not_on;   /* A pattern of fabrics: there it is not used by default. NULL: none */
 
     /* ---- costs */
     struct hx_net_profile cost; /* Costs of messages over one interface: a device takes less CPU time than the kernel's TCP. */
@@ -72,6 +87,11 @@ struct hx_provider_traits {
 void hx_signals_restore(void);
 void hx_libfabric_prepare(void); /* set libfabric's own variables, before its first use */
 const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info);
+int hx_offer_is_default(const struct fi_info *info);     /* may it be used without HX_PROVIDER? */
+unsigned hx_provider_number(const struct fi_info *info); /* of its row */
+const char *hx_open_call_name(unsigned call);
+/* Add a rank's refusal, if it has one, and others whose reason is not known: a bit for each provider. */
+void hx_refusals_add(struct hx_net_refusals *all, int rank, const struct hx_refusal *refusal, uint32_t others);
 int hx_provider_has_faults(const struct hx_provider_traits *traits); /* does this libfabric have those of faults_before? */
 /* links: interfaces of a node; rails: interfaces of one rank; link_bits: rate of each, 0: unknown */
 void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out);
@@ -95,8 +115,10 @@ int hx_link_is_down(const struct ifaddrs *interfaces, const char *name, size_t l
 uint32_t hx_offer_network(const struct fi_info *info);              /* see struct hx_nic */
 void hx_nic_choice_free(struct hx_nic_choice *choice);
 
-/* negotiate.c: the best provider for env, and its interfaces. Free *out with hx_nic_choice_free, whatever the status. */
-hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *seat, struct hx_nic_choice *out);
+/* negotiate.c: the best provider for env, without those refused, and its interfaces. Free *out with hx_nic_choice_free, whatever the
+ * status. */
+hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *seat, const struct hx_net_refusals *refused,
+                         struct hx_nic_choice *out);
 enum hx_offer_kind { HX_KIND_REAL, HX_KIND_BRIDGE, HX_KIND_LINK_LOCAL, HX_KIND_LOOPBACK, HX_KIND_DOWN };
 enum hx_offer_kind hx_offer_kind(const struct fi_info *info, const struct ifaddrs *interfaces);
 const char *hx_offer_defect(const struct fi_info *info); /* why Hierax cannot use it, or NULL */
@@ -104,11 +126,12 @@ unsigned hx_offer_tag_bits(const struct fi_info *info);
 int hx_offer_is_routed(const struct fi_info *info); /* over IP, by the kernel */
 int hx_offer_is_ipv6(const struct fi_info *info);
 /* "a b c": each different name once. interface_of: NULL lists providers; else the interfaces of that provider, "": of all. */
+void hx_providers_list(char *text, size_t capacity); /* all that libfabric has */
 void hx_names_join(const struct fi_info *list, const char *interface_of, char *text, size_t capacity);
 struct fi_info *hx_offers_find(struct fi_info *hints); /* a list, or NULL. Frees the hints */
-/* Visit all offers in libfabric's order. state: "usable", or why the offer is not. */
+/* Visit all offers in libfabric's order. state: "usable", or why the offer is not. refused: a bit for each provider. */
 typedef void hx_offer_visit_t(const struct fi_info *info, const char *state, void *arg);
-void hx_offers_visit(hx_offer_visit_t *visit, void *arg);
+void hx_offers_visit(uint32_t refused, hx_offer_visit_t *visit, void *arg);
 
 /* path.c: the IP address in a sockaddr of so many bytes. */
 struct hx_ip {

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A rail: one interface in use. It has a reliable-datagram endpoint, a completion queue, an address table, and an event queue.
- * Without an event queue EFA aborts the process on internal errors.
+ *
+ * EFA reports internal errors of an endpoint in the event queue, and before libfabric 2.3 also peers that do not answer. Without an
+ * event queue it aborts the process instead. psm3, opx and lnx have no event queue: one of two calls returns FI_ENOSYS. They have
+ * no such errors to report: all their errors are those of a message, in the completion queue. If an endpoint as a whole fails
+ * there, only its messages show it, and dead_peer.c if they never end.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-static hx_status_t failed(const struct hx_rail *rail, const char *call, int rc)
+static hx_status_t failed(struct hx_rail *rail, enum hx_open_call call, const char *of, int rc)
 {
-    return hx_fail(rc == -FI_ENOMEM ? HX_ERR_NOMEM : HX_ERR_TRANSPORT, "%s of libfabric provider %s on %s: %s%s", call,
-                   rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, fi_strerror(-rc),
-                   rc == -FI_ENOMEM ? " (see ulimit -l)" : "");
+    char text[256];
+
+    rail->refusal = (struct hx_refusal){.provider = (uint8_t)hx_provider_number(rail->info), .call = (uint8_t)call, .error = (int16_t)-rc};
+    snprintf(text, sizeof(text), "%s%s of libfabric provider %s on %s: %s%s", hx_open_call_name(call), of,
+             rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, fi_strerror(-rc), rc == -FI_ENOMEM ? " (see ulimit -l)" : "");
+    hx_recall(text);
+    return rc == -FI_ENOMEM ? HX_ERR_NOMEM : HX_ERR_TRANSPORT;
 }
 
 static int sockets_fd_once(struct hx_rail *rail, int wait_ms)
@@ -87,48 +96,75 @@ static int queue_open(const struct hx_net *net, struct hx_rail *rail)
     return 0;
 }
 
-hx_status_t hx_rail_open(const struct hx_net *net, struct hx_rail *rail)
-{
-    struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_NONE};
-    struct fi_av_attr av_attr = {.type = FI_AV_TABLE, .count = (size_t)net->nranks};
-    int rc;
-
-    if ((rc = fi_fabric(rail->info->fabric_attr, &rail->fabric, NULL)) != 0)
-        return failed(rail, "fi_fabric", rc);
-    if ((rc = fi_domain(rail->fabric, rail->info, &rail->domain, NULL)) != 0)
-        return failed(rail, "fi_domain", rc);
-    if ((rc = fi_eq_open(rail->fabric, &eq_attr, &rail->eq, NULL)) != 0)
-        return failed(rail, "fi_eq_open", rc);
-    if ((rc = queue_open(net, rail)) != 0)
-        return failed(rail, "fi_cq_open", rc);
-    if ((rc = fi_av_open(rail->domain, &av_attr, &rail->av, NULL)) != 0)
-        return failed(rail, "fi_av_open", rc);
-    if ((rc = fi_endpoint(rail->domain, rail->info, &rail->ep, NULL)) != 0)
-        return failed(rail, "fi_endpoint", rc);
-    if ((rc = fi_ep_bind(rail->ep, &rail->eq->fid, 0)) != 0)
-        return failed(rail, "fi_ep_bind of the event queue", rc);
-    if ((rc = fi_ep_bind(rail->ep, &rail->cq->fid, FI_TRANSMIT | FI_RECV)) != 0)
-        return failed(rail, "fi_ep_bind of the completion queue", rc);
-    if ((rc = fi_ep_bind(rail->ep, &rail->av->fid, 0)) != 0)
-        return failed(rail, "fi_ep_bind of the addresses", rc);
-    if ((rc = fi_enable(rail->ep)) != 0)
-        return failed(rail, "fi_enable", rc);
-    return hx_bounce_prepare(net, rail);
-}
-
-int hx_rail_may_sleep(const struct hx_rail *rail)
-{
-    struct fid *fid = &rail->cq->fid;
-
-    return !rail->unread && (rail->no_trywait || fi_trywait(rail->fabric, &fid, 1) == 0);
-}
-
 static void fid_close(const struct hx_rail *rail, const char *what, struct fid *fid)
 {
     int rc = fid ? fi_close(fid) : 0;
 
     if (rc != 0)
         hx_debug("closing the %s of %s: %s", what, rail->info->fabric_attr->prov_name, fi_strerror(-rc));
+}
+
+static int trywait(const struct hx_rail *rail)
+{
+    struct fid *fid = &rail->cq->fid;
+
+    return fi_trywait(rail->fabric, &fid, 1);
+}
+
+static int events_open(struct hx_rail *rail)
+{
+    struct fi_eq_attr attr = {.wait_obj = FI_WAIT_NONE};
+    int rc = fi_eq_open(rail->fabric, &attr, &rail->eq, NULL);
+
+    if (rc != 0)
+        rail->eq = NULL;
+    return rc == -FI_ENOSYS ? 0 : rc;
+}
+
+static int events_bind(struct hx_rail *rail)
+{
+    int rc = rail->eq ? fi_ep_bind(rail->ep, &rail->eq->fid, 0) : 0;
+
+    if (rc != -FI_ENOSYS)
+        return rc;
+    fid_close(rail, "event queue", &rail->eq->fid);
+    rail->eq = NULL;
+    return 0;
+}
+
+hx_status_t hx_rail_open(const struct hx_net *net, struct hx_rail *rail)
+{
+    struct fi_av_attr av_attr = {.type = FI_AV_TABLE, .count = (size_t)net->nranks};
+    int rc;
+
+    if ((rc = fi_fabric(rail->info->fabric_attr, &rail->fabric, NULL)) != 0)
+        return failed(rail, HX_OPEN_FABRIC, "", rc);
+    if ((rc = fi_domain(rail->fabric, rail->info, &rail->domain, NULL)) != 0)
+        return failed(rail, HX_OPEN_DOMAIN, "", rc);
+    if ((rc = events_open(rail)) != 0)
+        return failed(rail, HX_OPEN_EVENTS, "", rc);
+    if ((rc = queue_open(net, rail)) != 0)
+        return failed(rail, HX_OPEN_COMPLETIONS, "", rc);
+    if ((rc = fi_av_open(rail->domain, &av_attr, &rail->av, NULL)) != 0)
+        return failed(rail, HX_OPEN_ADDRESSES, "", rc);
+    if ((rc = fi_endpoint(rail->domain, rail->info, &rail->ep, NULL)) != 0)
+        return failed(rail, HX_OPEN_ENDPOINT, "", rc);
+    if ((rc = events_bind(rail)) != 0)
+        return failed(rail, HX_OPEN_BIND, " (event queue)", rc);
+    if ((rc = fi_ep_bind(rail->ep, &rail->cq->fid, FI_TRANSMIT | FI_RECV)) != 0)
+        return failed(rail, HX_OPEN_BIND, " (completion queue)", rc);
+    if ((rc = fi_ep_bind(rail->ep, &rail->av->fid, 0)) != 0)
+        return failed(rail, HX_OPEN_BIND, " (addresses)", rc);
+    if ((rc = fi_enable(rail->ep)) != 0)
+        return failed(rail, HX_OPEN_ENABLE, "", rc);
+    if (rail->wait_fd >= 0 && !rail->no_trywait && trywait(rail) == -FI_ENOSYS) /* lnx: nothing says when it is safe to sleep */
+        rail->wait_fd = -1;
+    return HX_SUCCESS;
+}
+
+int hx_rail_may_sleep(const struct hx_rail *rail)
+{
+    return !rail->unread && (rail->no_trywait || trywait(rail) == 0);
 }
 
 void hx_rail_close(struct hx_rail *rail)

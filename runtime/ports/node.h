@@ -31,6 +31,7 @@
 
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
+#include "runtime/ports/transport.h"
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -163,7 +164,9 @@ struct hx_node_header {
     _Atomic uint32_t deaths;     /* how often a rank has been marked dead in the job table */
     _Atomic uint32_t failing;    /* 1: a rank writes failure; no other rank does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
-    _Atomic int32_t table_state; /* 0 not yet; 1 the job table is complete; -1 the leader has written failure */
+    struct hx_net_refusals refused; /* likewise */
+    _Atomic int32_t table_state; /* the number of rounds in which the job table was completed; -1 the leader has written failure */
+    int32_t is_final;            /* read after table_state is set: there is no further round */
 };
 
 struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead and finished */

@@ -142,6 +142,12 @@ enum hx_net_memory {
 
 #define HX_NET_KEY_BYTES 32
 
+/* Providers that some rank of the job could not open at start-up. No rank uses them. */
+struct hx_net_refusals {
+    uint32_t providers; /* a bit for each, as the transport numbers them */
+    char text[508];     /* each with the first reason, as in: efa (fi_domain on rank 1: Permission denied), psm3 */
+};
+
 struct hx_net; /* an open endpoint */
 struct hx_nic; /* topo/nic.h */
 
@@ -149,9 +155,14 @@ struct hx_net_ops {
     const char *name;
 
     /* Open endpoints on this process's nearest interfaces, or on its share of them. nranks: of the job; key: of its messages, the same on
-     * all ranks. Errors: HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
+     * all ranks; refused: what is not tried. If a provider cannot be opened, the next one is, unless HX_PROVIDER names it. Errors:
+     * HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
     hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
-                        const unsigned char key[HX_NET_KEY_BYTES], struct hx_net **net);
+                        const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_net **net);
+    /* For a job that needs no network: are the provider and the interfaces that env names there? The errors are those of open. */
+    hx_status_t (*check)(const struct hx_env *env, const struct hx_net_seat *seat);
+    /* Add the providers that this rank could not open, by its address. */
+    void (*refusals)(int rank, const void *address, size_t bytes, struct hx_net_refusals *all);
 
     /* This endpoint's address: *bytes in: capacity, out: length. Includes what a peer must agree on (version, provider name). */
     hx_status_t (*address)(struct hx_net *net, void *blob, size_t *bytes);

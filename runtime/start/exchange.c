@@ -6,6 +6,9 @@
  *   3  the leader (lowest rank) of each node puts one value: the ranks of the node and their addresses. Leaders read the nodes' values one
  *      after the other. The lowest rank that no value named so far is the leader of the next node. This file does fence 3.
  *
+ * If some ranks could not open a provider and the others use it, fence 3 is repeated: no rank uses the provider any more. Each such round
+ * leaves out one provider more, so the rounds end.
+ *
  * startup.h has the structs. A rank that cannot start goes through all fences nevertheless. Its failure takes the place of its address, so
  * every rank fails at once and names that rank and its reason. If a rank has no fences, or no value of rank 0, the others cannot go on. Then
  * the launcher gets the error.
@@ -35,10 +38,10 @@ static hx_status_t nap(const struct hx_world *world, double deadline, int from)
     return hx_deadline_passed(deadline) ? HX_ERR_TIMEOUT : HX_SUCCESS;
 }
 
-/* All ranks of this node meet. counter: it has been 0; what each has written before is there afterwards. */
-static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *counter)
+/* All ranks of this node meet. counter: it has been 0 before round 0; what each has written before is there afterwards. */
+static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *counter, int round)
 {
-    const uint32_t all = (uint32_t)world->process.shared->n;
+    const uint32_t before = (uint32_t)(world->process.shared->n * round), all = before + (uint32_t)world->process.shared->n;
     double deadline = hx_deadline(world->process.env->timeout);
     hx_status_t status = HX_SUCCESS;
     uint32_t arrived;
@@ -50,8 +53,8 @@ static hx_status_t node_arrive(const struct hx_world *world, _Atomic uint32_t *c
     if (arrived >= all) /* a rank that arrives during the nap may fail and leave during it too */
         return HX_SUCCESS;
     if (status == HX_ERR_TIMEOUT)
-        return hx_fail(status, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)", arrived,
-                       world->process.shared->n, world->process.env->timeout);
+        return hx_fail(status, "start-up: only %u of the %d ranks of this node have arrived within %g s (HX_TIMEOUT)",
+                       arrived - before, world->process.shared->n, world->process.env->timeout);
     return status;
 }
 
@@ -106,11 +109,18 @@ double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_plac
     return world->process.shared->n / cpus > emulated ? world->process.shared->n / cpus : emulated;
 }
 
+#define KEY_BYTES 32
+
+static void key_write(char key[KEY_BYTES], int leader, int round)
+{
+    snprintf(key, KEY_BYTES, "node%d.%d", round, leader); /* a key ends with the rank that puts it */
+}
+
 /* One node's value: its facts, then for each rank its head and address. */
-static hx_status_t node_put(struct hx_world *world, const struct hx_place *place)
+static hx_status_t node_put(struct hx_world *world, const struct hx_place *place, int round)
 {
     const struct hx_shared *node = world->process.shared;
-    char key[32], *value = NULL;
+    char key[KEY_BYTES], *value = NULL;
     size_t bytes;
     FILE *out = open_memstream(&value, &bytes);
     hx_status_t status;
@@ -127,7 +137,7 @@ static hx_status_t node_put(struct hx_world *world, const struct hx_place *place
         fwrite(&head, sizeof(head), 1, out);
         fwrite(entry->address, 1, entry->address_bytes, out);
     }
-    snprintf(key, sizeof(key), "node.%d", world->process.rank);
+    key_write(key, world->process.rank, round);
     status = out && fclose(out) == 0 ? hx_boot_put(world->boot, key, value, bytes)
                                      : hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
     free(value);
@@ -135,13 +145,13 @@ static hx_status_t node_put(struct hx_world *world, const struct hx_place *place
 }
 
 /* Put the value of a node with a failed rank: count 0, and the failure. */
-static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *failure)
+static hx_status_t failure_put(struct hx_world *world, const struct hx_failure *failure, int round)
 {
     unsigned char value[sizeof(int32_t) + sizeof(*failure)] = {0};
-    char key[32];
+    char key[KEY_BYTES];
 
     memcpy(value + sizeof(int32_t), failure, sizeof(*failure));
-    snprintf(key, sizeof(key), "node.%d", world->process.rank);
+    key_write(key, world->process.rank, round);
     return hx_boot_put(world->boot, key, value, sizeof(value));
 }
 
@@ -180,19 +190,21 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
     return world->process.shared->table[leader].node ? 0 : -1;
 }
 
-static hx_status_t nodes_get(struct hx_world *world, struct hx_failure *failure)
+static hx_status_t nodes_get(struct hx_world *world, int round, struct hx_failure *failure)
 {
     int nodes = 0;
 
+    for (int rank = 0; rank < world->process.size; rank++)
+        world->process.shared->table[rank].node = 0;
     world->process.shared->header->single_copy = (int32_t)world->process.env->single_copy;
     for (int rank = 0; rank < world->process.size; rank++) {
         void *value = NULL;
         size_t bytes;
-        char key[32];
+        char key[KEY_BYTES];
         hx_status_t status;
         if (world->process.shared->table[rank].node)
             continue;
-        snprintf(key, sizeof(key), "node.%d", rank);
+        key_write(key, rank, round);
         if ((status = hx_boot_get(world->boot, key, &value, &bytes)) != HX_SUCCESS)
             return status;
         if (bytes == sizeof(int32_t) + sizeof(*failure) && !memcmp(value, &(int32_t){0}, sizeof(int32_t))) {
@@ -208,21 +220,27 @@ static hx_status_t nodes_get(struct hx_world *world, struct hx_failure *failure)
     return HX_SUCCESS;
 }
 
-/* Ranks of one node never connect, and an unlike one among them would be missed there: all are compared with rank 0, by every leader. */
+/* Ranks of one node never connect, and an unlike one among them would be missed there: all are compared with rank 0, by every leader.
+ * If they differ, and some rank could not open a provider, another round follows. */
 static hx_status_t networks_agree(const struct hx_world *world)
 {
     const struct hx_job_entry *table = world->process.shared->table;
+    struct hx_node_header *header = world->process.shared->header;
+    const uint32_t known = header->refused.providers;
     hx_status_t status = HX_SUCCESS;
 
+    for (int rank = 0; world->process.net && rank < world->process.size; rank++)
+        hx_registry.net->refusals(rank, table[rank].address, table[rank].address_bytes, &header->refused);
     for (int rank = 1; status == HX_SUCCESS && world->process.net && rank < world->process.size; rank++)
         status = hx_registry.net->agree(rank, table[rank].address, table[rank].address_bytes, 0, table[0].address,
                                         table[0].address_bytes);
-    return status;
+    header->is_final = status == HX_SUCCESS || header->refused.providers == known;
+    return header->is_final ? status : HX_SUCCESS;
 }
 
 /* The leader enters every node's value into this node's table, and tells the other ranks of the node whether that succeeded. It tells them
  * also if it has failed before. If a rank of any node has failed, *failure becomes the first such failure of the job. */
-static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx_failure *failure)
+static void table_complete(struct hx_world *world, int round, hx_status_t fenced, struct hx_failure *failure)
 {
     struct hx_node_header *header = world->process.shared->header;
     double deadline = hx_deadline(world->process.env->timeout);
@@ -231,7 +249,7 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
 
     if (world->process.shared->me == 0) {
         struct hx_failure first = {0}; /* the first failure of the job, so that all ranks name the same one */
-        status = fenced == HX_SUCCESS ? nodes_get(world, &first) : fenced;
+        status = fenced == HX_SUCCESS ? nodes_get(world, round, &first) : fenced;
         if (first.status != HX_SUCCESS)
             *failure = first;
         hx_failure_keep(failure, world->process.rank, status);
@@ -242,35 +260,38 @@ static void table_complete(struct hx_world *world, hx_status_t fenced, struct hx
         else if (failure->status != HX_SUCCESS)
             hx_node_fail(world->process.shared, failure);
         /* release pairs with the acquire below */
-        atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? 1 : -1, memory_order_release);
+        atomic_store_explicit(&header->table_state, failure->status == HX_SUCCESS ? round + 1 : -1, memory_order_release);
         return;
     }
     if (fenced != HX_SUCCESS)
         return;
-    while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == 0 && status == HX_SUCCESS)
+    while ((state = atomic_load_explicit(&header->table_state, memory_order_acquire)) == round && status == HX_SUCCESS)
         status = nap(world, deadline, leader);
-    if (state == 0 && status == HX_ERR_TIMEOUT)
+    if (state == round && status == HX_ERR_TIMEOUT)
         hx_fail(status, "start-up: rank %d has not sent this node the table of ranks within %g s "
                         "(HX_TIMEOUT)", leader, world->process.env->timeout);
-    if (state == 0)
+    if (state == round)
         hx_failure_keep(failure, world->process.rank, status);
     if (state < 0)
         *failure = header->failure;
 }
 
-/* Open this rank's own resources, before the other ranks get its address. */
-static hx_status_t own_open(struct hx_world *world)
+/* Open this rank's endpoints, or open them again without the providers that some rank could not open. */
+static hx_status_t net_open(struct hx_world *world)
 {
     struct hx_job_entry *mine = &world->process.shared->table[world->process.rank];
+    const struct hx_env *env = world->process.env;
+    const struct hx_net_seat seat = hx_world_seat(world);
     size_t bytes = HX_ADDRESS_BYTES;
-    hx_status_t status = hx_shared_context(world->process.shared, 0); /* that of the world communicator's blocking calls */
+    hx_status_t status;
 
-    if (status == HX_SUCCESS)
-        status = hx_trace_prepare(world);
-    if (status != HX_SUCCESS || world->process.shared->n == world->process.size)
-        return status;
-    struct hx_net_seat seat = hx_world_seat(world);
-    status = hx_registry.net->open(world->process.env, world->process.rank, world->process.size, &seat, world->net_key, &world->process.net);
+    if (world->process.shared->n == world->process.size)
+        return env->provider || env->nic ? hx_registry.net->check(env, &seat) : HX_SUCCESS;
+    if (world->process.net)
+        hx_registry.net->close(world->process.net, 0);
+    world->process.net = NULL;
+    status = hx_registry.net->open(env, world->process.rank, world->process.size, &seat, world->net_key,
+                                   &world->process.shared->header->refused, &world->process.net);
     if (status == HX_SUCCESS) {
         hx_registry.net->listen(world->process.net, hx_failed_heard, world);
         status = hx_registry.net->address(world->process.net, mine->address, &bytes);
@@ -279,37 +300,62 @@ static hx_status_t own_open(struct hx_world *world)
     return status;
 }
 
+/* Open this rank's own resources, before the other ranks get its address. */
+static hx_status_t own_open(struct hx_world *world, int round)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    if (round == 0)
+        status = hx_shared_context(world->process.shared, 0); /* that of the world communicator's blocking calls */
+    if (round == 0 && status == HX_SUCCESS)
+        status = hx_trace_prepare(world);
+    return status == HX_SUCCESS ? net_open(world) : status;
+}
+
+/* The ranks of this node open what is their own, and the leader puts the node's value. met: they have met before. */
+static void round_prepare(struct hx_world *world, const struct hx_place *place, int round, int met, struct hx_failure *failure)
+{
+    struct hx_shared *shared = world->process.shared;
+
+    if (failure->status == HX_SUCCESS)
+        hx_failure_keep(failure, world->process.rank, own_open(world, round));
+    if (failure->status != HX_SUCCESS) {
+        hx_node_fail(shared, failure);
+        hx_watch_set(shared, HX_LIFE_LEFT); /* this rank has reported its error: its end is not a death */
+    }
+    if (met)
+        hx_failure_keep(failure, world->process.rank, node_arrive(world, &shared->header->arrived, round));
+    else /* release pairs with the acquire in node_arrive */
+        atomic_fetch_add_explicit(&shared->header->arrived, 1, memory_order_release);
+    if (failure->status == HX_SUCCESS)
+        *failure = shared->header->failure;
+    if (failure->status == HX_SUCCESS && shared->me == 0)
+        hx_failure_keep(failure, world->process.rank, node_put(world, place, round));
+}
+
 hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure)
 {
-    hx_status_t placed, fenced;
+    struct hx_shared *shared = world->process.shared;
+    hx_status_t placed = HX_SUCCESS, fenced;
+    int round = 0;
 
-    if (world->process.shared) {
+    if (shared) {
         place_tell(world, place);
         if (world->process.env->single_copy)
-            hx_fetch_offer(world->process.shared);
-        placed = node_arrive(world, &world->process.shared->header->placed);
+            hx_fetch_offer(shared);
+        placed = node_arrive(world, &shared->header->placed, 0);
         hx_failure_keep(failure, world->process.rank, placed);
         if (failure->status == HX_SUCCESS && world->process.env->single_copy)
-            hx_fetch_try(world->process.shared);
-        if (failure->status == HX_SUCCESS)
-            hx_failure_keep(failure, world->process.rank, own_open(world));
-        if (failure->status != HX_SUCCESS) {
-            hx_node_fail(world->process.shared, failure);
-            hx_watch_set(world->process.shared, HX_LIFE_LEFT); /* this rank has reported its error: its end is not a death */
-        }
-        if (placed == HX_SUCCESS)
-            hx_failure_keep(failure, world->process.rank, node_arrive(world, &world->process.shared->header->arrived));
-        else /* release pairs with the acquire in node_arrive */
-            atomic_fetch_add_explicit(&world->process.shared->header->arrived, 1, memory_order_release);
-        if (failure->status == HX_SUCCESS)
-            *failure = world->process.shared->header->failure;
+            hx_fetch_try(shared);
     }
-    if (failure->status == HX_SUCCESS && world->process.shared->me == 0)
-        hx_failure_keep(failure, world->process.rank, node_put(world, place));
-    if (failure->status != HX_SUCCESS && (!world->process.shared || world->process.shared->me == 0))
-        failure_put(world, failure);
-    fenced = hx_boot_fence(world->boot);
-    if (world->process.shared)
-        table_complete(world, fenced, failure);
+    do {
+        if (shared)
+            round_prepare(world, place, round, placed == HX_SUCCESS, failure);
+        if (failure->status != HX_SUCCESS && (!shared || shared->me == 0))
+            failure_put(world, failure, round);
+        fenced = hx_boot_fence(world->boot);
+        if (shared)
+            table_complete(world, round++, fenced, failure);
+    } while (fenced == HX_SUCCESS && failure->status == HX_SUCCESS && !shared->header->is_final);
     return fenced;
 }

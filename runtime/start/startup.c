@@ -43,6 +43,17 @@ static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
     return status;
 }
 
+/* One warning for the whole job. */
+static void refusals_log(const struct hx_world *world)
+{
+    const struct hx_job_entry *rank0 = &world->process.shared->table[0];
+    struct hx_net_profile used;
+
+    hx_registry.net->profile(world->process.net, rank0->address, rank0->address_bytes, &used);
+    hx_warn("libfabric cannot open %s: all ranks use %s. If HX_PROVIDER names a provider, the job uses that one or ends",
+            world->process.shared->header->refused.text, used.provider);
+}
+
 static void world_log(const struct hx_world *world, const struct hx_comm *comm, double per_cpu)
 {
     const struct hx_shared *shared = world->process.shared;
@@ -58,6 +69,8 @@ static void world_log(const struct hx_world *world, const struct hx_comm *comm, 
             HX_RING_ENTRIES, shared->ring_chunk_bytes);
     if (world->process.net)
         hx_info("network: %s", hx_registry.net->describe(world->process.net));
+    if (shared->header->refused.providers)
+        refusals_log(world);
 }
 
 /* In this node, counted from 0; -1: there is no such level. */

@@ -187,6 +187,11 @@ void efa_worst_start(void);                            /* read the environment, 
 int efa_worst(enum efa_worst worst, unsigned percent); /* it is switched on, and the dice say so */
 unsigned efa_dice(unsigned n);                         /* 0 .. n - 1 */
 size_t efa_setting(const char *name, size_t otherwise); /* of the environment: a number, or what it is where it is not set */
+/* EFA_REFUSES=what: is that what cannot be opened? fabric, domain, endpoint: permission is denied. events, bind: there are no event
+ * queues, and the call that opens one, or that binds it, says so. */
+int efa_refuses(const char *what);
+/* The provider is named efa. A copy of its file as libcxi-fi.so is a second provider, named cxi, and CXI_REFUSES is for that one. */
+extern char efa_name[16];
 int efa_error_due(uint64_t sends, int *once); /* EFA_ERROR's code if it is due with this send, or 0; < 0: event queue */
 void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 void efa_enter(struct efa_domain *domain); /* rule threads: around everything that touches a domain */

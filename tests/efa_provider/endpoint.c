@@ -336,6 +336,8 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
         ep->av->users++;
         return 0;
     case FI_CLASS_EQ:
+        if (efa_refuses("bind"))
+            return -FI_ENOSYS;
         ep->eq = container(other, struct efa_eq, fid.fid);
         ep->eq->users++;
         return 0;
@@ -350,7 +352,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
     (void)arg;
     if (command != FI_ENABLE)
         return -FI_ENOSYS;
-    if (!ep->cq || !ep->av || !ep->eq)
+    if (!ep->cq || !ep->av || (!ep->eq && !efa_refuses("events") && !efa_refuses("bind")))
         efa_breach(RULE_setup, "an endpoint is enabled without %s",
                    !ep->cq ? "completion queue" : !ep->av ? "addresses" : "event queue");
     ep->enabled = 1;
@@ -397,8 +399,11 @@ int efa_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fi
                                           .sendmsg = tagged_sendmsg, .inject = tagged_inject,
                                           .senddata = tagged_senddata, .injectdata = tagged_injectdata};
     static struct fi_ops_rma rma = {.size = sizeof(rma), .writedata = writedata};
-    struct efa_ep *ep = calloc(1, sizeof(*ep));
+    struct efa_ep *ep;
 
+    if (efa_refuses("endpoint"))
+        return -FI_EACCES;
+    ep = calloc(1, sizeof(*ep));
     if (!ep)
         return -FI_ENOMEM;
     ep->fid = (struct fid_ep){

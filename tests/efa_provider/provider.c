@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the provider offers, and the objects that only hold others: fabric, event queue, domain. */
 #include "efa.h"
+#include <dlfcn.h>
 #include <rdma/providers/fi_prov.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
     (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_RMA | FI_READ |      \
      FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
-static const char fabric_name[] = "efa";
+char efa_name[16] = "efa";
 
 /* Devices: EFA_NICS, one if that is not set. */
 static int nic_count(void)
@@ -46,7 +47,7 @@ static int is_refused(uint32_t version, const struct fi_info *hints, const char 
     if (ep && ((ep->type != FI_EP_UNSPEC && ep->type != FI_EP_RDM) || ep->max_msg_size > EFA_MESSAGE_BYTES))
         return 1;
     if (hints->fabric_attr &&
-        (differs(hints->fabric_attr->prov_name, "efa") || differs(hints->fabric_attr->name, fabric_name)))
+        (differs(hints->fabric_attr->prov_name, efa_name) || differs(hints->fabric_attr->name, efa_name)))
         return 1;
     if ((hints->tx_attr &&
          (hints->tx_attr->inject_size > efa_setting("EFA_INJECT", EFA_INJECT_BYTES) || hints->tx_attr->msg_order)) ||
@@ -91,7 +92,7 @@ static struct fi_info *device_offer(const struct fi_info *hints, const char *dom
         .data_progress = FI_PROGRESS_MANUAL, .resource_mgmt = FI_RM_ENABLED, .av_type = FI_AV_TABLE,
         .mr_mode = MR_MODE, .mr_key_size = 4, .cq_data_size = 4, .cq_cnt = 16, .ep_cnt = 16, .tx_ctx_cnt = 16,
         .rx_ctx_cnt = 16, .max_ep_tx_ctx = 1, .max_ep_rx_ctx = 1, .mr_iov_limit = 1, .mr_cnt = 65535};
-    *info->fabric_attr = (struct fi_fabric_attr){.name = strdup(fabric_name)}; /* libfabric adds ours */
+    *info->fabric_attr = (struct fi_fabric_attr){.name = strdup(efa_name)}; /* libfabric adds ours */
     return info;
 }
 
@@ -163,7 +164,7 @@ static int eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
     static struct fi_ops_eq ops = {.size = sizeof(ops), .read = eq_read, .readerr = eq_readerr};
     struct efa_eq *eq;
 
-    if (attr && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC)
+    if (efa_refuses("events") || (attr && attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC))
         return -FI_ENOSYS;
     eq = calloc(1, sizeof(*eq));
     if (!eq)
@@ -192,9 +193,12 @@ static int domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
     static struct fi_ops fid_ops = {.size = sizeof(fid_ops), .close = domain_close};
     static struct fi_ops_domain ops = {
         .size = sizeof(ops), .av_open = efa_av_open, .cq_open = efa_cq_open, .endpoint = efa_endpoint_open};
-    struct efa_domain *domain = calloc(1, sizeof(*domain));
+    struct efa_domain *domain;
 
     (void)info;
+    if (efa_refuses("domain"))
+        return -FI_EACCES;
+    domain = calloc(1, sizeof(*domain));
     if (!domain)
         return -FI_ENOMEM;
     domain->fid = (struct fid_domain){.fid = {FI_CLASS_DOMAIN, context, &fid_ops}, .ops = &ops, .mr = &efa_mr_ops};
@@ -230,8 +234,10 @@ static int efa_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out, void
         .size = sizeof(ops), .domain = domain_open, .eq_open = eq_open, .trywait = trywait};
     struct efa_fabric *fabric;
 
-    if (differs(attr->name, fabric_name))
+    if (differs(attr->name, efa_name))
         return -FI_ENODATA;
+    if (efa_refuses("fabric"))
+        return -FI_EACCES;
     fabric = calloc(1, sizeof(*fabric));
     if (!fabric)
         return -FI_ENOMEM;
@@ -246,10 +252,14 @@ __attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void);
 struct fi_provider *fi_prov_ini(void) /* the entry that libfabric looks up */
 {
     static struct fi_provider provider = {.version = FI_VERSION(999, 0), /* above a real one's */
-                                          .name = "efa",
+                                          .name = efa_name,
                                           .getinfo = efa_getinfo,
                                           .fabric = efa_fabric};
 
+    Dl_info file;
+
+    if (dladdr(efa_name, &file) && strrchr(file.dli_fname, '/'))
+        sscanf(strrchr(file.dli_fname, '/'), "/lib%15[a-z]-fi", efa_name);
     provider.fi_version = fi_version(); /* an older one is passed over where a program asks for a newer one */
     return &provider;
 }

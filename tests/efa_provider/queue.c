@@ -245,6 +245,8 @@ int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
                                    .strerror = cq_strerror};
     struct efa_cq *cq;
 
+    if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC && strcmp(efa_name, "efa") != 0)
+        return -FI_ENOSYS;
     if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC)
         efa_breach(RULE_wait, "a completion queue is opened with wait object %d", (int)attr->wait_obj);
     if (attr->format != FI_CQ_FORMAT_TAGGED)

@@ -91,6 +91,13 @@ size_t efa_setting(const char *name, size_t otherwise)
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+int efa_refuses(const char *what)
+{
+    const char *refused = getenv(strcmp(efa_name, "efa") == 0 ? "EFA_REFUSES" : "CXI_REFUSES");
+
+    return refused && strcmp(refused, what) == 0;
+}
+
 int efa_error_due(uint64_t sends, int *once)
 {
     *once = error_once;

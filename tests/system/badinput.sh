@@ -115,7 +115,10 @@ grep -q 3 <(grep -o 'status 5:.*' "$tmp/all") || { fail "rank counts differ: the
 # providers
 refused 6 2 2 'warp' HX_PROVIDER=warp
 grep -Eq 'net|tcp' "$tmp/out" || { fail "HX_PROVIDER: no choices"; cat "$tmp/out" >&2; }
-timeout 20 "$run" -n 2 -- env HX_PROVIDER=warp "$here/actor" init >"$tmp/out" 2>&1 || fail "one node needs no provider: exit $?"
+refused 6 2 1 'HX_PROVIDER=warp: libfabric has no usable provider of this name; choose one of: ' HX_PROVIDER=warp
+refused 6 2 1 'HX_NIC=nosuch: there is no usable interface nosuch; libfabric has: ' HX_NIC=nosuch
+timeout 20 "$run" -n 2 --env HX_PROVIDER=sockets --env HX_NIC=lo -- "$here/actor" init >"$tmp/out" 2>&1
+[ "$(grep -c ' status 0: started' "$tmp/out")" = 2 ] || { fail "one node, HX_PROVIDER=sockets HX_NIC=lo:"; cat "$tmp/out" >&2; }
 
 # orders of nodes
 for order in 0,2,1 0,1,2,2 0,1,2,4 nearest; do

@@ -114,7 +114,7 @@ static void others_put(const struct job *job)
     struct hx_rank_head head;
     struct hx_node_facts facts = {.single_copy = 1, .milli_per_cpu = 1500};
 
-    must(hx_boot_get(boot, "node.0", (void **)&own, &bytes) == HX_SUCCESS, "rank 0's value");
+    must(hx_boot_get(boot, "node0.0", (void **)&own, &bytes) == HX_SUCCESS, "rank 0's value");
     hx_boot_close(boot, 0);
     memcpy(&head, own + sizeof(facts), sizeof(head));
     for (int32_t leader = 1, node = 1, n; leader < job->ranks; leader += n, node++) {
@@ -129,7 +129,7 @@ static void others_put(const struct job *job)
             memcpy(at + sizeof(head), own + sizeof(facts) + sizeof(head), (size_t)head.address_bytes);
             address_change(at + sizeof(head), (size_t)head.address_bytes, node, i);
         }
-        snprintf(key, sizeof(key), "node.%d", leader);
+        snprintf(key, sizeof(key), "node0.%d", leader);
         boot = boot_of(job, leader, 2);
         must(hx_boot_put(boot, key, value, (size_t)(at - value)) == HX_SUCCESS, key);
         hx_boot_close(boot, 0);

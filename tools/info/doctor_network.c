@@ -94,14 +94,14 @@ static void offer_look(const struct fi_info *info, const char *state, void *arg)
 }
 
 /* There are devices, and something else is used. */
-static void efa_unused(struct doctor_exam *exam)
+static void efa_unused(struct doctor_exam *exam, uint32_t refused)
 {
     char remedy[64];
     const char *value, *name = restriction(&value, remedy);
     const int n = exam->efa_devices, absent = access("/dev/infiniband", F_OK) != 0;
     int offered = 0;
 
-    hx_offers_visit(offer_look, &offered);
+    hx_offers_visit(refused, offer_look, &offered);
     if (name)
         doctor_find(exam, DOCTOR_WARN, remedy, "Hierax uses %s, not the %d EFA devices: %s=%s", exam->provider, n, name, value);
     else if (!is_usable_verbs_device())
@@ -150,17 +150,35 @@ static void none_usable(struct doctor_exam *exam)
         doctor_find(exam, DOCTOR_FAIL, NULL, "%s=%s", name, value);
 }
 
+/* Open the network as a job of several nodes does. *refused: what cannot be opened here. */
+static hx_status_t network_try(const struct hx_env *env, const struct hx_net_seat *seat, struct hx_net_refusals *refused)
+{
+    unsigned char address[HX_ADDRESS_BYTES];
+    size_t bytes = sizeof(address);
+    struct hx_net *net;
+    hx_status_t status = hx_net_fabric.open(env, 0, 2, seat, (unsigned char[HX_NET_KEY_BYTES]){0}, refused, &net);
+
+    if (status != HX_SUCCESS)
+        return status;
+    status = hx_net_fabric.address(net, address, &bytes);
+    if (status == HX_SUCCESS)
+        hx_net_fabric.refusals(doctor_own_rank(), address, bytes, refused);
+    hx_net_fabric.close(net, 0);
+    return status;
+}
+
 void doctor_provider(struct doctor_exam *exam)
 {
     struct hx_net_seat seat = {.sharers = 1, .on_node = 1};
-    struct hx_nic_choice choice;
+    struct hx_net_refusals refused = {0};
+    struct hx_nic_choice choice = {0};
     struct hx_env env;
 
     exam->efa_devices = efa_devices();
     exam->pins = exam->efa_devices > 0;
     address_find("", exam->address);
     hx_env_load(&env, NULL); /* a bad value is another check's finding */
-    if (hx_negotiate(&env, &seat, &choice) != HX_SUCCESS) {
+    if (network_try(&env, &seat, &refused) != HX_SUCCESS || hx_negotiate(&env, &seat, &refused, &choice) != HX_SUCCESS) {
         none_usable(exam);
     } else {
         const struct fi_info *info = choice.rails[0];
@@ -173,8 +191,11 @@ void doctor_provider(struct doctor_exam *exam)
         doctor_find(exam, known->grade, known->remedy, "%s on %s%s", provider, interface, known->quirk);
         exam->is_tcp = known->is_tcp || strstr(provider, "tcp");
         exam->pins |= known->pins;
+        if (refused.providers)
+            doctor_find(exam, DOCTOR_WARN, "FI_LOG_LEVEL=warn fi_info -t FI_EP_RDM", "%s is used, because libfabric cannot open %s", provider,
+                        refused.text);
         if (exam->efa_devices && strcmp(provider, "efa") != 0)
-            efa_unused(exam);
+            efa_unused(exam, refused.providers);
         if (!strcmp(interface, "lo"))
             doctor_find(exam, DOCTOR_WARN, "ip link", "%s finds no interface but loopback: no other host can be reached", provider);
     }

@@ -122,9 +122,12 @@ static struct json_object *network_tell(const struct hx_world *world, const stru
     struct hx_net_seat seat = hx_world_seat(world);
     struct hx_nic_choice choice;
 
-    if (hx_negotiate(world->process.env, &seat, &choice) != HX_SUCCESS)
+    const struct hx_net_refusals *refused = &world->process.shared->header->refused;
+    if (hx_negotiate(world->process.env, &seat, refused, &choice) != HX_SUCCESS)
         json_add_text(o, "unusable", hx_last_detail());
-    hx_offers_visit(offer_tell, offers);
+    if (refused->providers)
+        json_add_text(o, "not_opened", refused->text);
+    hx_offers_visit(refused->providers, offer_tell, offers);
     json_add_text(o, "between_nodes",
                   world->process.net ? hx_registry.net->describe(world->process.net) : "not needed: all ranks share a node");
     info_add(o, "rdma_devices=%p", rdma_tell(topo));

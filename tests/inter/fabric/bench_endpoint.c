@@ -129,7 +129,7 @@ static void run(const struct hx_env *env, int me, int fd, size_t max, const char
             exit(1);
         }
     }
-    if (ops->open(env, me, 2, &(struct hx_net_seat){0, 1, 0, 1}, (unsigned char[HX_NET_KEY_BYTES]){0}, &net) != HX_SUCCESS || ops->address(net, blob, &bytes) != HX_SUCCESS)
+    if (ops->open(env, me, 2, &(struct hx_net_seat){0, 1, 0, 1}, (unsigned char[HX_NET_KEY_BYTES]){0}, &(struct hx_net_refusals){0}, &net) != HX_SUCCESS || ops->address(net, blob, &bytes) != HX_SUCCESS)
         die("open");
     if (write(fd, blob, sizeof(blob)) != sizeof(blob) ||
         recv(fd, foreign, sizeof(foreign), MSG_WAITALL) != sizeof(foreign))

@@ -143,7 +143,7 @@ static void rank_run(const char *provider, enum mode mode, size_t chunk, int me,
     alarm(60);
     hx_fabric_test.register_local = mode == BOUNCED;
     hx_fabric_test.write_bytes = mode == WRITTEN;
-    check(ops->open(&env, me, n, &(struct hx_net_seat){0, 1, 0, 1}, job_key, &w->net) == HX_SUCCESS);
+    check(ops->open(&env, me, n, &(struct hx_net_seat){0, 1, 0, 1}, job_key, &(struct hx_net_refusals){0}, &w->net) == HX_SUCCESS);
     meeting->bytes[me] = BLOB_BYTES;
     check(ops->address(w->net, meeting->blob[me], &meeting->bytes[me]) == HX_SUCCESS);
     atomic_fetch_add(&meeting->arrived, 1);

@@ -14,13 +14,14 @@
 
 static const struct hx_net_seat alone = {0, 1, 0, 1};
 static const unsigned char no_key[HX_NET_KEY_BYTES];
+static const struct hx_net_refusals none_refused;
 
 /* These settings are refused, and the error says what. */
 static void refused(struct hx_env env, const char *what)
 {
     struct hx_net *net = NULL;
 
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_ERR_TRANSPORT);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &none_refused, &net), HX_ERR_TRANSPORT);
     if (!strstr(hx_last_detail(), what))
         fail_msg("does not say '%s': %s", what, hx_last_detail());
 }
@@ -55,7 +56,7 @@ static void test_loopback(void **state)
     struct hx_net *net = NULL;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_SUCCESS);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &none_refused, &net), HX_SUCCESS);
     assert_non_null(strstr(ops->describe(net), " on lo"));
     assert_int_equal(net->traits->faults_before, FI_VERSION(1, 20)); /* native TCP */
     ops->close(net, 0);
@@ -78,7 +79,7 @@ static void refused_by(struct hx_env env, const char *blob, size_t bytes, const 
     char own[BLOB_BYTES];
     size_t own_bytes = sizeof(own);
 
-    assert_int_equal(ops->open(&env, 1, 2, &alone, no_key, &net), HX_SUCCESS);
+    assert_int_equal(ops->open(&env, 1, 2, &alone, no_key, &none_refused, &net), HX_SUCCESS);
     assert_int_equal(ops->address(net, own, &own_bytes), HX_SUCCESS);
     assert_int_equal(ops->connect(net, 0, blob, bytes), HX_ERR_TRANSPORT);
     assert_non_null(strstr(hx_last_detail(), expect));
@@ -93,7 +94,7 @@ static void test_bad_address(void **state)
     size_t bytes = sizeof(blob), few = 10;
 
     (void)state;
-    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &net), HX_SUCCESS);
+    assert_int_equal(ops->open(&env, 0, 2, &alone, no_key, &none_refused, &net), HX_SUCCESS);
     assert_int_equal(ops->address(net, blob, &few), HX_ERR_INTERNAL);
     assert_int_equal(ops->address(net, blob, &bytes), HX_SUCCESS);
     refused_blob(net, blob, bytes, 0, 1, "not an address of Hierax");
