@@ -202,20 +202,19 @@ hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, siz
     unsigned char *blob = NULL;
     size_t have = 0;
     uint64_t length = 0;
-    int fence = boot->fences;
+    const int fence = boot->fences - 1;
 
     *value = NULL;
     *bytes = 0;
     if (!status && key_owner(key) >= boot->size)
         return hx_fail(HX_ERR_BOOTSTRAP, "bootstrap key \"%s\" belongs to rank %ld, but there are %d ranks", key,
                        key_owner(key), boot->size);
-    while (!status && !blob && fence > 0) /* the newest first */
-        status = get_piece(boot, --fence, key, 0, &blob, &have);
+    if (!status && fence >= 0)
+        status = get_piece(boot, fence, key, 0, &blob, &have);
     if (status)
         return status;
     if (!blob)
-        return hx_fail(HX_ERR_BOOTSTRAP,
-                       "no rank has put the bootstrap key \"%s\" before one of the %d fences so far", key,
+        return hx_fail(HX_ERR_BOOTSTRAP, "rank %ld has not put the bootstrap key \"%s\" before fence %d", key_owner(key), key,
                        boot->fences);
     memcpy(&length, blob, have < LENGTH_BYTES ? have : LENGTH_BYTES);
     length = le64toh(length);

@@ -22,7 +22,7 @@ int hx_boot_size(const struct hx_boot *boot);
 
 /* Values are arbitrary bytes. First put, then fence, then get. A key of up to 40 bytes names the rank that puts it, because PMIx
  * needs it: "address.7" belongs to rank 7, a key without a number at its end to rank 0. It may be put again after a fence. get
- * returns the newest value put before the last fence. */
+ * returns the value put between the last two fences. Older ones are gone: some launchers wait for a value that is not there. */
 hx_status_t hx_boot_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes);
 hx_status_t hx_boot_fence(struct hx_boot *boot);
 /* *value is malloc'ed. If no rank has put the key, it is HX_ERR_BOOTSTRAP, at once or within the time-out. */

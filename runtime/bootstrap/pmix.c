@@ -37,6 +37,7 @@ const struct hx_boot_kind hx_boot_pmix = {
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <math.h>
 #include <pmix.h>
 #include <poll.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@ const struct hx_boot_kind hx_boot_pmix = {
 #include <unistd.h>
 
 #define PIECE_BYTES 16384 /* far below the shared-memory segments that PMIx servers keep values in */
+#define GET_SECONDS 30.0  /* how long a server may search for a value */
 
 /* The entry points used, in the order of their names in pmix_load. */
 struct pmix_calls {
@@ -96,17 +98,6 @@ static hx_status_t pmix_failed(const struct pmix *pmix, const char *what, const 
                    pmix->calls.Error_string(rc), (int)rc);
 }
 
-/* PMIX_INFO_LOAD and similar macros would call into the library. */
-static pmix_info_t info_flag(const char *key)
-{
-    pmix_info_t info = {.flags = 0};
-
-    snprintf(info.key, sizeof info.key, "%s", key);
-    info.value.type = PMIX_BOOL;
-    info.value.data.flag = true;
-    return info;
-}
-
 static hx_status_t pmix_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
 {
     struct pmix *pmix = (struct pmix *)boot;
@@ -130,7 +121,8 @@ static void fence_done(pmix_status_t status, void *fenced)
 static hx_status_t pmix_fence(struct hx_boot *boot)
 {
     struct pmix *pmix = (struct pmix *)boot;
-    const pmix_info_t collect = info_flag(PMIX_COLLECT_DATA);
+    /* set by hand: PMIX_INFO_LOAD and similar macros would call into the library */
+    const pmix_info_t collect = {.key = PMIX_COLLECT_DATA, .value = {.type = PMIX_BOOL, .data.flag = true}};
     pmix_status_t rc = pmix->calls.Commit();
     uint64_t told = 0;
 
@@ -150,16 +142,19 @@ static hx_status_t pmix_fence(struct hx_boot *boot)
     return rc == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx fence", "", rc);
 }
 
+/* PMIX_IMMEDIATE is no use: servers of PMIx 5 then find no value of another node unless every rank has put one. Without it, a server asks
+ * the others for a value that it lacks. It would wait for ever for a value that no rank has put, so there is a limit. */
 static hx_status_t pmix_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
 {
     struct pmix *pmix = (struct pmix *)boot;
-    const pmix_info_t immediate = info_flag(PMIX_IMMEDIATE); /* collected at the fence, so no remote look-up */
+    const double seconds = boot->timeout > 0 && boot->timeout / 4 < GET_SECONDS ? ceil(boot->timeout / 4) : GET_SECONDS;
+    const pmix_info_t limit = {.key = PMIX_TIMEOUT, .value = {.type = PMIX_INT, .data.integer = (int)seconds}};
     pmix_proc_t process = pmix->me;
     pmix_value_t *found = NULL;
 
     process.rank = (pmix_rank_t)owner; /* not PMIX_RANK_UNDEF: some stores of PMIx 4 do not search all ranks */
-    const pmix_status_t rc = pmix->calls.Get(&process, key, &immediate, 1, &found);
-    if (rc == PMIX_ERR_NOT_FOUND)
+    const pmix_status_t rc = pmix->calls.Get(&process, key, &limit, 1, &found);
+    if (rc == PMIX_ERR_NOT_FOUND || rc == PMIX_ERR_TIMEOUT)
         return HX_SUCCESS;
     if (rc != PMIX_SUCCESS)
         return pmix_failed(pmix, "PMIx_Get", key, rc);

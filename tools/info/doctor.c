@@ -147,7 +147,7 @@ static hx_status_t job_meet(struct doctor_job *job, struct json_object *own)
     struct json_object *picked = NULL;
     hx_status_t status;
 
-    if ((status = put(job->boot, "doctor", job->rank, own)) != HX_SUCCESS || (status = hx_boot_fence(job->boot)) != HX_SUCCESS)
+    if ((status = hx_boot_fence(job->boot)) != HX_SUCCESS || (status = put(job->boot, "doctor", job->rank, own)) != HX_SUCCESS)
         return status;
     const uint64_t entered = hx_clock_ns(CLOCK_REALTIME);
     if ((status = hx_boot_fence(job->boot)) != HX_SUCCESS)

@@ -158,10 +158,10 @@ static int contract(struct hx_boot *boot)
     size_t bytes;
 
     snprintf(mine, sizeof mine, "k.%d", rank);
-    if (hx_boot_put(boot, mine, "old", 3) || hx_boot_fence(boot) || hx_boot_fence(boot))
+    if (hx_boot_put(boot, mine, "old", 3) || hx_boot_fence(boot))
         return 1;
     if (hx_boot_get(boot, mine, &value, &bytes) || bytes != 3 || memcmp(value, "old", 3) != 0)
-        return 2; /* older than the last fence */
+        return 2;
     free(value);
     if (hx_boot_put(boot, mine, "newer", 5) || hx_boot_get(boot, mine, &value, &bytes) || bytes != 3)
         return 3; /* not fenced yet: still the old one */
@@ -170,6 +170,8 @@ static int contract(struct hx_boot *boot)
         memcmp(value, "newer", 5) != 0)
         return 4;
     free(value);
+    if (hx_boot_fence(boot) || hx_boot_get(boot, mine, &value, &bytes) != HX_ERR_BOOTSTRAP)
+        return 8; /* older than the last two fences */
     if (hx_boot_get(boot, "never.0", &value, &bytes) != HX_ERR_BOOTSTRAP || !strstr(hx_last_detail(), "never.0"))
         return 5;
     if (hx_boot_put(boot, "k.999", "x", 1) != HX_ERR_INTERNAL || hx_boot_put(boot, "a b", "x", 1) != HX_ERR_INTERNAL)
