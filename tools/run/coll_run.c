@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* coll_run: start the ranks of a job on this machine, watch over them, and let them meet in a TCP store. Here: options. */
+/* coll_run: start the ranks of a job on this machine or on several hosts, watch over them, and let them meet in a TCP store. Here:
+ * options. */
 #include "tools/run/coll_run.h"
 #include "tools/common/options.h"
 #include "runtime/base/streams.h"
@@ -52,7 +53,6 @@ static int setting_take(void *given, const char *text, char error[OPTION_TEXT_BY
 {
     const char *equals = strchr(text, '=');
 
-    (void)given;
     if (!equals || equals == text) {
         snprintf(error, OPTION_TEXT_BYTES, "--env %s: expected NAME=VALUE", text);
         return -1;
@@ -62,6 +62,14 @@ static int setting_take(void *given, const char *text, char error[OPTION_TEXT_BY
             snprintf(error, OPTION_TEXT_BYTES, "--env %s: coll_run itself sets %s for every rank; leave it out", text, *own);
             return -1;
         }
+    struct options *options = given;
+    const char **more = realloc(options->settings, ((size_t)options->n_settings + 1) * sizeof *more);
+    if (!more) {
+        snprintf(error, OPTION_TEXT_BYTES, "no memory for --env %s", text);
+        return -1;
+    }
+    options->settings = more;
+    options->settings[options->n_settings++] = text;
     putenv((char *)(uintptr_t)text);
     return 0;
 }
@@ -83,6 +91,11 @@ static const struct option_row option_rows[] = {
     {"np", 0, NULL, NULL, 0, 0, IS_SAME},
     {"nodes", 0, "NODES", "Emulate nodes; ranks of different nodes use libfabric only (sets HX_NODES). NODES is a number of nodes, "
      "the ranks of each (3,1,2), or 8/2: 8 ranks in 2 domains", 0, 0, IS_TEXT(nodes)},
+    {"hosts", 0, "HOSTS", "Start the ranks on these hosts, through ssh: a,b:4 is host a with 1 rank and host b with 4. With -n, hosts without "
+     "a number share the other ranks evenly", 0, 0, IS_TEXT(hosts)},
+    {"agent", 0, "COMMAND", "With --hosts: run COMMAND HOST SHELL-COMMAND to start the ranks of a host (default ssh)", 0, 0, IS_TEXT(agent)},
+    {"root", 0, "ADDRESS", "With --hosts: the address of the first host at which the other hosts reach it (default: the first that they "
+     "reach)", 0, 0, IS_TEXT(root)},
     {"env", 0, "X=Y", "Set an environment variable for the ranks; may be repeated", 0, 0, IS_TAKEN(setting_take)},
     {"bind", 0, "MODE", "auto (default): bind each rank to its own core; if there are fewer cores than ranks, ranks share cores. "
      "core: as auto, but fail if there are fewer cores. none: do not bind", 0, 0, IS_CHOICE(bind, bind_names)},
@@ -106,7 +119,7 @@ static int program_error(const char *path)
 }
 
 /* Fail before anything is started: 0, or the exit status. Searches as execvp does. */
-static int check_program(const char *program)
+int program_check(const char *program)
 {
     const int is_path = strchr(program, '/') != NULL;
     const char *path = is_path ? "" : getenv("PATH");
@@ -130,13 +143,21 @@ static int check_program(const char *program)
 }
 
 /* Is something missing, or the shape of HX_NODES wrong, wherever it comes from? Returns the length of error. */
-static int is_wrong(const struct options *options, char error[OPTION_TEXT_BYTES])
+static int is_wrong(struct options *options, char error[OPTION_TEXT_BYTES])
 {
     const char *nodes = options->nodes ? options->nodes : getenv("HX_NODES");
-    const int ranks = (int)options->ranks;
     char reason[HX_TOPO_ERROR_BYTES];
     struct hx_shape *shape;
 
+    if (options->hosts && nodes && strspn(nodes, "0") != strlen(nodes))
+        return snprintf(error, OPTION_TEXT_BYTES, "--nodes (or HX_NODES) emulates nodes on one machine: leave it out, or --hosts");
+    if (!options->hosts && (options->agent || options->root))
+        return snprintf(error, OPTION_TEXT_BYTES, "--%s needs --hosts", options->agent ? "agent" : "root");
+    if (options->agent && options->agent[strspn(options->agent, " ")] == '\0')
+        return snprintf(error, OPTION_TEXT_BYTES, "--agent is empty: expected a command, such as ssh");
+    if (options->hosts && hosts_check(options, error, OPTION_TEXT_BYTES) < 0)
+        return 1;
+    const int ranks = (int)options->ranks;
     if (!ranks)
         return snprintf(error, OPTION_TEXT_BYTES, "the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
     if (!options->program)
@@ -153,7 +174,7 @@ int main(int argc, char **argv)
 {
     static const struct option_tool tool = {
         "[--] PROGRAM [ARGUMENT...]",
-        "Start RANKS copies of PROGRAM on this machine as one Hierax job. If a rank fails, coll_run ends the others. The exit "
+        "Start RANKS copies of PROGRAM on this machine, or on several hosts, as one Hierax job. If a rank fails, coll_run ends the others. The exit "
         "status is that of the first rank that failed, or 128 + the number of its signal.\v"
         "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
         option_rows, program_take};
@@ -162,6 +183,8 @@ int main(int argc, char **argv)
 
     hx_streams_hold(0); /* for the ranks too */
     forget_launchers();
+    if (argc == 2 && !strcmp(argv[1], KEEPER_OPTION))
+        return keeper_run();
     const enum option_end end = option_parse(&tool, argc, argv, &options, NULL, error);
     if (end >= OPTION_HELP)
         return option_answer(&tool, end, "coll_run", PACKAGE_VERSION);
@@ -169,6 +192,10 @@ int main(int argc, char **argv)
         say("%s (see coll_run --help)", error);
         return EXIT_USAGE;
     }
-    const int status = check_program(options.program[0]);
+    if (options.hosts) {
+        options.agent = options.agent ? options.agent : "ssh";
+        return hosts_run(&options);
+    }
+    const int status = program_check(options.program[0]);
     return status ? status : job_run(&options);
 }

@@ -57,46 +57,58 @@ static void flush(struct output *output, struct outlet *outlet)
     outlet->at = outlet->used_bytes = 0;
 }
 
-static void pass_line(const struct stream *stream, const char *line, size_t bytes)
+static void pass_line(const struct output *output, const struct stream *stream, const char *line, size_t bytes)
 {
     struct outlet *outlet = stream->to;
     char *to = outlet->bytes + outlet->used_bytes;
 
-    to += snprintf(to, HEAD_BYTES, "[%d] ", stream->rank);
+    to += output->prefix ? snprintf(to, HEAD_BYTES, "[%d] ", stream->rank) : 0;
     memcpy(to, line, bytes);
     to[bytes] = '\n';
     outlet->used_bytes = (size_t)(to + bytes + 1 - outlet->bytes);
 }
 
-/* If nothing is left at its outlet: read once and keep whole lines there; closes at the end. */
-static void stream_pass(struct stream *stream)
+/* count more bytes are in stream->line: keep the whole lines of them at its outlet. */
+static void stream_advance(const struct output *output, struct stream *stream, size_t count)
 {
-    char *start = stream->line, *end, *newline;
-    const size_t room = sizeof stream->line - stream->used_bytes;
-    const size_t most = stream->left_bytes >= 0 && (size_t)stream->left_bytes < room ? (size_t)stream->left_bytes : room;
-    const ssize_t n = most > 0 ? read(stream->fd, start + stream->used_bytes, most) : 0;
+    char *start = stream->line, *end = start + stream->used_bytes + count, *newline;
 
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (n <= 0) {
-        if (stream->used_bytes > 0)
-            pass_line(stream, start, stream->used_bytes);
-        close(stream->fd);
-        stream->fd = -1;
-        return;
-    }
-    stream->left_bytes -= stream->left_bytes >= 0 ? (long)n : 0;
-    end = start + stream->used_bytes + n;
     while ((newline = memchr(start, '\n', (size_t)(end - start)))) {
-        pass_line(stream, start, (size_t)(newline - start));
+        pass_line(output, stream, start, (size_t)(newline - start));
         start = newline + 1;
     }
     stream->used_bytes = (size_t)(end - start);
     memmove(stream->line, start, stream->used_bytes);
     if (stream->used_bytes == sizeof stream->line) {
-        pass_line(stream, stream->line, stream->used_bytes);
+        pass_line(output, stream, stream->line, stream->used_bytes);
         stream->used_bytes = 0;
     }
+}
+
+static void stream_finish(const struct output *output, struct stream *stream)
+{
+    if (stream->used_bytes > 0)
+        pass_line(output, stream, stream->line, stream->used_bytes);
+    stream->used_bytes = 0;
+}
+
+/* If nothing is left at its outlet: read once and keep whole lines there; closes at the end. */
+static void stream_pass(const struct output *output, struct stream *stream)
+{
+    const size_t room = sizeof stream->line - stream->used_bytes;
+    const size_t most = stream->left_bytes >= 0 && (size_t)stream->left_bytes < room ? (size_t)stream->left_bytes : room;
+    const ssize_t n = most > 0 ? read(stream->fd, stream->line + stream->used_bytes, most) : 0;
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        stream_finish(output, stream);
+        close(stream->fd);
+        stream->fd = -1;
+        return;
+    }
+    stream->left_bytes -= stream->left_bytes >= 0 ? (long)n : 0;
+    stream_advance(output, stream, (size_t)n);
 }
 
 int output_open(struct output *output, int ranks)
@@ -148,7 +160,7 @@ void output_pass(struct output *output)
 
         if ((!output->fds[OWN_POLLS + i].revents && !is_over(stream)) || left_for(outlet) > 0)
             continue;
-        stream_pass(stream);
+        stream_pass(output, stream);
         flush(output, outlet);
         output->next = i + 1;
     }
@@ -173,4 +185,31 @@ int output_goes_on(const struct output *output)
     for (int i = 0; i < output->n; i++)
         more |= output->streams[i].fd >= 0;
     return more;
+}
+
+int output_is_free(struct output *output)
+{
+    int left = 0;
+
+    for (int i = 0; i < OUTLETS; i++) {
+        flush(output, &outlets[i]);
+        left |= left_for(&outlets[i]) > 0;
+    }
+    return !left;
+}
+
+void output_take(struct output *output, int rank, int stream, const char *bytes, size_t count)
+{
+    struct stream *to = &output->streams[2 * rank + stream];
+
+    if (count == 0)
+        stream_finish(output, to);
+    while (count > 0) {
+        const size_t room = sizeof to->line - to->used_bytes, n = count < room ? count : room;
+
+        memcpy(to->line + to->used_bytes, bytes, n);
+        stream_advance(output, to, n);
+        bytes += n;
+        count -= n;
+    }
 }
