@@ -204,7 +204,7 @@ enum tune_outcome tuner_race(struct tuner *t, const struct tune_point *point, st
 {
     struct bench_row row = {.collective = point->collective, .bytes = point->bytes, .count = point->count};
     enum tune_outcome outcome = TUNE_FAILED;
-    int ways[TUNE_WAYS];
+    int ways[TUNE_WAYS] = {0};
 
     if (seconds > 0) {
         t->begin_s = hx_now_s();
