@@ -12,6 +12,6 @@ hx_sources += runtime/base/clock.c runtime/base/clock.h runtime/base/coll.c runt
 # to fused multiply-add: every instruction set must give the same bits.
 hx_kernel_libs += libhierax_kernels.la
 noinst_LTLIBRARIES += libhierax_kernels.la
-libhierax_kernels_la_SOURCES = runtime/base/reduce_kernels.h runtime/base/reduce_half.h runtime/base/reduce_pairs.h \
-    runtime/base/reduce_baseline.c runtime/base/reduce_avx2.c runtime/base/reduce_avx512.c
+libhierax_kernels_la_SOURCES = runtime/base/reduce_kernels.h runtime/base/reduce_complex.h runtime/base/reduce_half.h \
+    runtime/base/reduce_pairs.h runtime/base/target.h     runtime/base/reduce_baseline.c runtime/base/reduce_avx2.c runtime/base/reduce_avx512.c
 libhierax_kernels_la_CFLAGS = $(AM_CFLAGS) -ffp-contract=off

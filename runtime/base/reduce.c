@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Picks the reduction kernels for this CPU. All tables give the same bits, so ranks on unlike CPUs agree. */
 #include "runtime/base/reduce_table.h"
+#include "runtime/base/target.h"
 #include <stdatomic.h>
 
 const struct hx_reduce_table *hx_reduce_table_at(int idx)
@@ -9,7 +10,7 @@ const struct hx_reduce_table *hx_reduce_table_at(int idx)
     int count = 0;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    int avx2 = __builtin_cpu_supports("avx2") && hx_cpu_has_f16c();
     if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         usable[count++] = &hx_reduce_table_avx512;

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <stdint.h>
-#if defined(__F16C__)
+#if WIDE > 16 || defined(__F16C__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
@@ -90,7 +90,7 @@ static inline half_wide float16_narrow_wide(float_wide value)
 }
 #endif
 
-#if defined(__F16C__)
+#if WIDE > 16 || defined(__F16C__)
 static inline float_small float16_widen_small(half_small half)
 {
     return (float_small)_mm_cvtph_ps((__m128i){(long long)half, 0});

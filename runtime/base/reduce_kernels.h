@@ -13,6 +13,7 @@
  * is always the positive quiet NaN without payload, because which operand's payload survives is up to the CPU and the
  * compiler.
  */
+#include "runtime/base/reduce_complex.h"
 #include "runtime/base/reduce_half.h"
 #include "runtime/base/reduce_pairs.h"
 #include "runtime/base/reduce_table.h"
@@ -45,28 +46,6 @@
 #define NEGATE(v) (-(v))
 #define NEGATE_NAN(v) QUIET_NAN(-(v))
 #define DIVIDE(v) ((v) / (__typeof__((v)[0]))divisor)
-
-/* (ar br - ai bi, ar bi + ai br) on interleaved pairs: the plain formula. */
-#define COMPLEX_MULTIPLY(a, b, lanes, sign_bit)                                                         \
-    (__builtin_shuffle(a, (lanes) & ~1) * (b) +                                                         \
-     (__typeof__(a))((BITS(a))(__builtin_shuffle(a, (lanes) | 1) * __builtin_shuffle(b, (lanes) ^ 1)) ^ \
-                     ((((lanes) & 1) - 1) & (sign_bit))))
-#define COMPLEX64_MULTIPLY(a, b) COMPLEX_MULTIPLY(a, b, LANES(a, lanes32_wide, lanes32_small), INT32_MIN)
-#define COMPLEX128_MULTIPLY(a, b) COMPLEX_MULTIPLY(a, b, LANES(a, lanes64_wide, lanes64_small), INT64_MIN)
-#define LANES(v, wide, small) __builtin_choose_expr(sizeof(v) == 16, small, wide)
-static const int32_t lanes32_small __attribute__((vector_size(16))) = {0, 1, 2, 3};
-static const int64_t lanes64_small __attribute__((vector_size(16))) = {0, 1};
-#if WIDE == 64
-static const int32_t lanes32_wide __attribute__((vector_size(64))) = {0, 1, 2,  3,  4,  5,  6,  7,
-                                                                      8, 9, 10, 11, 12, 13, 14, 15};
-static const int64_t lanes64_wide __attribute__((vector_size(64))) = {0, 1, 2, 3, 4, 5, 6, 7};
-#elif WIDE == 32
-static const int32_t lanes32_wide __attribute__((vector_size(32))) = {0, 1, 2, 3, 4, 5, 6, 7};
-static const int64_t lanes64_wide __attribute__((vector_size(32))) = {0, 1, 2, 3};
-#else
-#define lanes32_wide lanes32_small
-#define lanes64_wide lanes64_small
-#endif
 
 /* 16-bit floats: in memory uint16_t, folded as float32. */
 #define FLOAT16_WIDEN_NEGATE(v) (-FLOAT16_WIDEN(v))

@@ -24,7 +24,7 @@ enum { GUARD = 64 };
 static hx_comm_t *world;
 static int rank, size, calls;
 
-static void die(const char *what)
+static _Noreturn void die(const char *what)
 {
     fprintf(stderr, "collectives: rank %d: %s: %s\n", rank, what, hx_error_detail(world));
     exit(1);

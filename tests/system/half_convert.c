@@ -3,6 +3,7 @@
 #define WIDE 16
 #define CONVERT_TABLE half_convert_plain
 #include "half_convert_kernels.h"
+#include "runtime/base/target.h"
 
 extern const struct half_convert half_convert_avx2, half_convert_avx512;
 
@@ -13,7 +14,7 @@ const struct half_convert *half_convert_here(void)
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         return &half_convert_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"))
+    if (__builtin_cpu_supports("avx2") && hx_cpu_has_f16c())
         return &half_convert_avx2;
 #endif
     return &half_convert_plain;

@@ -92,7 +92,7 @@ static void *thread_main(void *arg)
 static void test_fail_is_thread_local(void **state)
 {
     pthread_t thread;
-    void *complaint;
+    void *complaint = NULL;
 
     (void)state;
     capture_begin();
