@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SECRET_HIDDEN "*" /* replaces each byte of the secret in the environment */
@@ -76,12 +76,13 @@ static char *secret_kept;
 static pthread_mutex_t secret_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Overwrites the bytes in place: setenv and unsetenv would move memory that other threads read. A program may have put a constant there
- * (putenv). A store into it would end the process, but the kernel only refuses to write: so getrandom writes the first byte. */
+ * (putenv). A store into it would end the process, but the kernel only refuses to write: so the system call writes the first byte. (glibc's
+ * function stores it itself from version 2.41 on.) */
 static void secret_erase(char *value)
 {
     const size_t bytes = strlen(value);
 
-    if (bytes && getrandom(value, 1, 0) == 1)
+    if (bytes && syscall(SYS_getrandom, value, 1, 0) == 1)
         memset(value, SECRET_HIDDEN[0], bytes);
 }
 
