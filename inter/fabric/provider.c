@@ -54,7 +54,7 @@ static int wants_huge_pages(void)
 static const struct hx_provider_traits providers[] = {
     {.names = {"efa"}, .by_default = 1, DEVICE, /* longer sends need a round trip */
      .has_device_file = 1, .has_device_codes = 1, .numbers_messages = 1, .stays_in_subnet = 1, .writes = 1, .lacks_wait_object = 1,
-     .variable = {"FI_EFA_FORK_SAFE", "1", wants_huge_pages}, /* user programs fork */
+     .variables = {{"FI_EFA_FORK_SAFE", "1", wants_huge_pages}}, /* user programs fork */
     },
     {.names = {"cxi"}, .by_default = 1, DEVICE},
     /* On Ethernet without RDMA psm3 runs over the kernel's TCP. There it ends the process if it does not reach a peer, so use tcp. Its
@@ -62,16 +62,19 @@ static const struct hx_provider_traits providers[] = {
     {.names = {"psm3"}, .by_default = 1, .not_on = "TCP-*", DEVICE, .lacks_wait_object = 1},
     {.names = {"opx"}, .by_default = 1, DEVICE},
     {.names = {"verbs;ofi_rxm"}, .by_default = 1, DEVICE, .has_device_file = 1},
-    /* Native TCP: net in libfabric 1.17, tcp later. The tcp of 1.17 has no RDM endpoints. Short unexpected messages must not stop
-     * their connection; 1.17 keeps only 4. */
+    /* Native TCP: net in libfabric 1.17, tcp later. The tcp of 1.17 has no RDM endpoints. Unexpected messages must not stop their
+     * connection. 1.17 keeps 4 of each peer, if they are short, and 2.1 keeps 64. In 2.1 each of 1,024 requests has a buffer for a
+     * short one, of 16 KiB. */
     {.names = {"tcp", "net"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
      .direct = HX_DIRECT_IF_SPACE, .breaks_on_excess = 1, .faults_before = FI_VERSION(1, 20),
-     .variable = {.name = "FI_NET_MAX_SAVED", .value = "1024"}},
+     .variables = {{.name = "FI_NET_MAX_SAVED", .value = "1024"},
+                   {.name = "FI_TCP_MAX_SAVED", .value = "1024"},
+                   {.name = "FI_TCP_MAX_RX_SIZE", .value = "1024"}}},
     /* Layers above TCP. A receive buffer of sockets must hold several of TCP's longest segments: path.c. rmem_max limits it. */
     {.names = {"tcp;ofi_rxm"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
      .breaks_on_excess = 1},
     {.names = {"sockets"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
-     .breaks_on_excess = 1, .connects_first = 1, .variable = {.name = "FI_SOCKETS_MAX_BUF_SZ", .value = "4194304"}},
+     .breaks_on_excess = 1, .connects_first = 1, .variables = {{.name = "FI_SOCKETS_MAX_BUF_SZ", .value = "4194304"}}},
     /* Only if HX_PROVIDER names them. */
     {.names = {"verbs*"}, DEVICE, .has_device_file = 1},
     {.names = {"*tcp*", "*sockets*"}, .cost = TCP_COST, .chunk_bytes = 64 << 10}, /* other layers above TCP */
@@ -151,11 +154,12 @@ void hx_libfabric_prepare(void)
 {
     hx_signals_restore();
     setenv("IPATH_NO_BACKTRACE", "1", 0);
-    for (size_t i = 0; i < PROVIDERS; i++) {
-        const struct hx_provider_variable *variable = &providers[i].variable;
-        if (variable->name && !(variable->is_harmful && variable->is_harmful()))
-            setenv(variable->name, variable->value, 0);
-    }
+    for (size_t i = 0; i < PROVIDERS; i++)
+        for (size_t k = 0; k < sizeof(providers->variables) / sizeof(*providers->variables); k++) {
+            const struct hx_provider_variable *variable = &providers[i].variables[k];
+            if (variable->name && !(variable->is_harmful && variable->is_harmful()))
+                setenv(variable->name, variable->value, 0);
+        }
 }
 
 void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out)

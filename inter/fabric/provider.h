@@ -79,7 +79,7 @@ struct hx_provider_traits {
     int lacks_wait_object;  /* No descriptor of its queue ever becomes quiet. So a rank polls, and does not sleep. rail.c */
     uint32_t faults_before; /* Before this version of libfabric, an unexpected message stops its connection (unexpected.c), and the
                              * queue's descriptor stays readable (rail.c). 0: no version has these faults. */
-    struct hx_provider_variable variable; /* Set before libfabric starts, whichever provider is then used. provider.c */
+    struct hx_provider_variable variables[3]; /* Set before libfabric starts, whichever provider is then used. provider.c */
 };
 
 /* provider.c */
