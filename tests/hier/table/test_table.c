@@ -209,7 +209,7 @@ static void faults_are_told_with_their_line(void **state)
         const char *from, *to, *told;
     } faults[] = {
         {"\"hierax_table\": 1", "\"hierax_table\": 2", ":2:19: hierax_table is of a later version"},
-        {"\"hierax_table\": 1", "\"hierax_table\": 99999999999999999999999", ":2:19: hierax_table is out of range"},
+        {"\"hierax_table\": 1", "\"hierax_table\": 9223372036854775807", ":2:19: hierax_table is out of range"},
         {"\"hierax_table\": 1", "\"hierax_table\": \"1\"", ":2:19: hierax_table must be an integer"},
         {"\"hierax_table\": 1,", "", ":1:1: hierax_table is missing"},
         {"\"cpus\": 2", "\"cpus\": 0", ":3:43: cpus is out of range: 1 to 2147483647"},
