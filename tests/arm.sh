@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Hierax for aarch64: cross-built, then its kernels, its waiting, its transport and whole jobs under emulation. That shows the other
 # half of every #if; not what a weaker order of memory accesses would break, for the emulator keeps this machine's order.
-#   tests/debian.sh DIR tests/arm.sh    in a Debian of its own: it adds an architecture
+#   tests/debian.sh bookworm DIR tests/arm.sh    in a Debian of its own: it adds an architecture
 set -euo pipefail
 
 host=aarch64-linux-gnu

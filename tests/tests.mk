@@ -1,3 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-dist_tests_list += tests/places.py tests/layering.py tests/english.py tests/headers.sh tests/exports.sh
+dist_tests_list += tests/tools/check.sh tests/places.py tests/layering.py tests/english.py tests/headers.sh tests/exports.sh
 EXTRA_DIST += tests/golden
+
+# What these look at depends on no system, compiler or library: `tools/check system` leaves them out.
+same_everywhere = tests/places.py tests/layering.py tests/english.py tests/model/run.sh tests/efa_provider/mutants.sh tests/efa_provider/differential.sh \
+    tests/runtime/plan/test_check tests/hier/compose/test_compose tests/tools/coll_plan.sh tests/tools/plan_draw.sh tests/tools/plan_cost.sh \
+    tests/tools/plan_time.sh tests/tools/report.sh tests/tools/test_report.py tests/tools/compare.sh tests/tools/coll_tune.sh tests/tools/check.sh
