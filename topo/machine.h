@@ -26,5 +26,8 @@ struct hx_topo {
 /* The object of this type that holds all these processing units, or NULL. */
 hwloc_obj_t hx_topo_holder(const struct hx_topo *topo, hwloc_obj_type_t type, hwloc_const_bitmap_t units);
 
+/* The kernel's number of the NUMA node that holds all these; -1: none does. */
+int hx_topo_numa_os(const struct hx_topo *topo, hwloc_const_bitmap_t units);
+
 /* As hx_nic_distances, from these processing units. */
 int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const struct hx_nic *nic);

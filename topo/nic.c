@@ -32,13 +32,25 @@ static hwloc_obj_t find_device(hwloc_topology_t hwloc, const struct hx_nic *nic)
     return NULL;
 }
 
-int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const struct hx_nic *nic)
+/* The processing units next to it; NULL: unknown. */
+static hwloc_const_bitmap_t units_near(const struct hx_topo *topo, const struct hx_nic *nic)
 {
     hwloc_obj_t device = find_device(topo->hwloc, nic);
     hwloc_obj_t above = device ? hwloc_get_non_io_ancestor_obj(topo->hwloc, device) : NULL;
-    if (!above || hwloc_bitmap_iszero(above->cpuset))
+    return above && !hwloc_bitmap_iszero(above->cpuset) ? above->cpuset : NULL;
+}
+
+int hx_nic_numa_os(const struct hx_topo *topo, const struct hx_nic *nic)
+{
+    hwloc_const_bitmap_t there = units_near(topo, nic);
+    return there ? hx_topo_numa_os(topo, there) : -1;
+}
+
+int hx_nic_distance(const struct hx_topo *topo, hwloc_const_bitmap_t here, const struct hx_nic *nic)
+{
+    hwloc_const_bitmap_t there = units_near(topo, nic);
+    if (!there)
         return 3;
-    hwloc_const_bitmap_t there = above->cpuset;
     if (one_holds(topo, HWLOC_OBJ_NUMANODE, here, there) || one_holds(topo, HWLOC_OBJ_L3CACHE, here, there))
         return 0;
     if (one_holds(topo, HWLOC_OBJ_PACKAGE, here, there))

@@ -28,6 +28,9 @@ struct hx_nic {
 /* Fill .distance of each nic for the place of this process. */
 void hx_nic_distances(const struct hx_topo *topo, struct hx_nic *nics, int n);
 
+/* The kernel's number of the NUMA node next to the nic; -1: unknown, or it belongs to several. */
+int hx_nic_numa_os(const struct hx_topo *topo, const struct hx_nic *nic);
+
 /* rdma-core's devices with rate and state; EFA devices by efadv_query_device. Returns their number, which may exceed capacity;
  * fills at most capacity. Opens each device, so call it once per node. */
 int hx_nic_rdma_list(struct hx_nic *nics, int capacity);

@@ -98,6 +98,21 @@ static int index_of(const struct hx_topo *topo, hwloc_obj_type_t type)
     return holder ? (int)holder->logical_index : -1;
 }
 
+int hx_topo_numa_os(const struct hx_topo *topo, hwloc_const_bitmap_t units)
+{
+    hwloc_obj_t node = hx_topo_holder(topo, HWLOC_OBJ_NUMANODE, units);
+    return node ? (int)node->os_index : -1;
+}
+
+int hx_topo_numa_cpus(const struct hx_topo *topo, int numa_os)
+{
+    hwloc_obj_t node = numa_os >= 0 ? hwloc_get_numanode_obj_by_os_index(topo->hwloc, (unsigned)numa_os) : NULL;
+    int n = 0;
+    for (int cpu = -1; node && (cpu = hwloc_bitmap_next(node->cpuset, cpu)) >= 0;)
+        n += hwloc_bitmap_isset(topo->cores.allowed, (unsigned)cpu);
+    return n;
+}
+
 static size_t l2_bytes(const struct hx_topo *topo)
 {
     hwloc_obj_t l2 = hwloc_get_next_obj_covering_cpuset_by_type(topo->hwloc, topo->cores.bound, HWLOC_OBJ_L2CACHE, NULL);
@@ -161,6 +176,7 @@ void hx_topo_place(const struct hx_topo *topo, struct hx_place *place)
     place->core = index_of(topo, HWLOC_OBJ_CORE);
     place->l3 = index_of(topo, HWLOC_OBJ_L3CACHE);
     place->numa = index_of(topo, HWLOC_OBJ_NUMANODE);
+    place->numa_os = hx_topo_numa_os(topo, cores->bound);
     place->socket = index_of(topo, HWLOC_OBJ_PACKAGE);
     place->allowed_cpus = hwloc_bitmap_weight(cores->allowed);
     place->bound_cpus = hwloc_bitmap_weight(cores->bound);

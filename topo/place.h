@@ -10,6 +10,7 @@ struct hx_topo; /* the machine as this process sees it (hwloc topology with I/O 
 #define HX_PLACE_MASK_WORDS 16 /* 1024 processing units */
 
 struct hx_place {
+    int numa_os;                /* the kernel's number of that NUMA node; -1: the binding spans several */
     int core, l3, numa, socket; /* logical hwloc indices of the thread's binding; -1: it spans several */
     int allowed_cpus;           /* processing units in the cpuset */
     int bound_cpus;             /* of these, those that the calling thread may run on */
@@ -34,6 +35,8 @@ struct hx_machine_size { /* of the whole machine, whatever this process may use;
 
 void hx_topo_size(const struct hx_topo *topo, struct hx_machine_size *size);
 void hx_topo_place(const struct hx_topo *topo, struct hx_place *place);
+/* Processing units of this process's cpuset in the NUMA node of this kernel's number; 0: there is no such node. */
+int hx_topo_numa_cpus(const struct hx_topo *topo, int numa_os);
 void hx_topo_close(struct hx_topo *topo);
 
 /* Equal for processes in one network namespace of one machine, which share their addresses, loopback too. 0: unknown. */

@@ -51,6 +51,35 @@ static void test_distances(void **state)
     }
 }
 
+/* The kernel's number of a NUMA node: of the thread, and of each interface. */
+static void test_numa(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bound;
+        int numa_os;
+    } cases[] = {{"1", 0}, {"2-3", 1}, {"5", 2}, {"6-7", 3}, {"3-4", -1}, {"0-7", -1}};
+    const struct hx_nic nics[] = {pci("efa0", 0x10, 0), pci("efa1", 0x20, 0), pci("efa3", 0x40, 0), pci("efa2", 0x30, 0),
+                                  {.name = "eth0"}, pci("gone", 0x77, 0)};
+    static const int numa_os[] = {0, 1, 2, -1, -1, -1};
+    struct hx_topo *topo;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct hx_place place;
+        topo = open_bound(cases[c].bound);
+        hx_topo_place(topo, &place);
+        hx_topo_close(topo);
+        assert_int_equal(place.numa_os, cases[c].numa_os);
+    }
+    topo = open_bound("0");
+    for (size_t i = 0; i < sizeof nics / sizeof *nics; i++)
+        assert_int_equal(hx_nic_numa_os(topo, &nics[i]), numa_os[i]);
+    for (int node = 0; node < 4; node++)
+        assert_int_equal(hx_topo_numa_cpus(topo, node), 2);
+    assert_int_equal(hx_topo_numa_cpus(topo, 4), 0);
+    assert_int_equal(hx_topo_numa_cpus(topo, -1), 0);
+    hx_topo_close(topo);
+}
+
 /* On a machine with one NUMA node everything that hwloc finds is near, also by name only. */
 static void test_one_numa(void **state)
 {
@@ -356,6 +385,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_distances, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_numa, setup, teardown),
         cmocka_unit_test_setup_teardown(test_one_numa, setup, teardown),
         cmocka_unit_test_setup_teardown(test_p4d, setup, teardown),
         cmocka_unit_test_setup_teardown(test_p5, setup, teardown),
