@@ -6,6 +6,7 @@
  */
 #include "runtime/api/call.h"
 #include "runtime/base/log.h"
+#include "runtime/base/process.h"
 #include "runtime/engine/trace_spans.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -283,10 +284,11 @@ static void head_write(struct writer *w, uint64_t dropped)
     fprintf(w->out,
             "{\"otherData\":{\"hierax\":\"%s\",\"ranks\":%d,\"origin_ns\":%" PRId64
             ",\"traces\":[{\"rank\":%d,\"node\":%d,"
-            "\"dropped\":%" PRIu64 ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRId64 "}]},\n"
+            "\"dropped\":%" PRIu64 ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRId64
+            ",\"traced_ns\":%" PRIu64 ",\"core_wait_ns\":%" PRIu64 "}]},\n"
             "\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n",
             hx_version(), world->process.size, trace->origin, world->process.rank, node, dropped, trace->first.offset,
-            clock_error(trace));
+            clock_error(trace), hx_now_ns() - trace->began, hx_core_wait_ns() - trace->core_wait);
     event_begin(w, "M", -1);
     fprintf(w->out, ",\"name\":\"process_name\",\"args\":{\"name\":\"node %d\"}}", node);
     if (!dropped)

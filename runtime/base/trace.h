@@ -59,6 +59,7 @@ struct hx_trace {
     int nplans, threads;
     struct hx_clock first, last; /* this node's; last.at 0: not known yet */
     int64_t origin;              /* rank 0's clock when the trace began: the time 0 */
+    uint64_t began, core_wait;   /* of this rank then: its clock, and hx_core_wait_ns */
 };
 
 extern struct hx_trace *hx_trace; /* NULL: nothing is recorded */

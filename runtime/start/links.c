@@ -5,8 +5,9 @@
  *   4 nodes, 3 rounds:   0-3 1-2     1-3 2-0     2-3 0-1
  *
  * A pair takes longer messages only until one takes 20 ms, so a round takes some tenths of a second, and no more than
- * its slowest link needs for 64 KiB four times. (Each way: eight times.) Both leaders of a pair use the longer of their two times.
- * Every leader makes the same calls, for any partner and any speed. A pair that has measured enough continues with messages of 0 bytes.
+ * its slowest link needs for 64 KiB four times. (Each way: eight times.) Both leaders of a pair use the longer of their two
+ * times. Every leader makes the same calls, for any partner and any speed. A pair that has measured enough continues with
+ * messages of 0 bytes.
  */
 #include "runtime/start/links.h"
 #include "runtime/api/call.h"
@@ -138,7 +139,7 @@ static hx_status_t leaders_meet(struct meter *m, struct hx_comm *comm)
     return m->status;
 }
 
-/* Of one leader: a round. Rank 0 keeps the best of each link. */
+/* One leader's part of a round. Rank 0 keeps the best of each link. */
 static hx_status_t round_run(struct meter *m, int round, struct hx_link *matrix)
 {
     struct found own;
@@ -174,7 +175,8 @@ hx_status_t hx_links_measure(struct hx_comm *comm, const struct hx_links *links)
         status = hx_fail(HX_ERR_NOMEM, "some rank has no memory to measure the links of %d nodes", n);
     if (status == HX_SUCCESS && leads)
         failed = leaders_meet(&meter, comm);
-    while (status == HX_SUCCESS && round >= 0) { /* all ranks meet before each round: so HX_TIMEOUT bounds each, not all of them together */
+    /* all ranks meet before each round: so HX_TIMEOUT bounds each, not all of them together */
+    while (status == HX_SUCCESS && round >= 0) {
         if (rank == 0)
             round = failed == HX_SUCCESS ? links->next(links->arg, links->matrix) : -1 - (int32_t)failed;
         status = hx_bcast(&round, 1, HX_INT32, 0, comm);

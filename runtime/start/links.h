@@ -11,7 +11,7 @@ enum hx_link_use {
 
 struct hx_links {
     enum hx_link_use use;
-    int (*next)(void *arg, const struct hx_link *matrix); /* rank 0 is asked which round comes next (see hx_pair_partner); -1: none */
+    int (*next)(void *arg, const struct hx_link *matrix); /* on rank 0: which round is next (see hx_pair_partner); -1: none */
     void *arg;
     struct hx_link *matrix; /* out, on rank 0: [nodes][nodes]. The best that any round has found; gb_s 0: not measured */
 };

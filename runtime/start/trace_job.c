@@ -11,6 +11,7 @@
  * Then rank 0 broadcasts the offsets. Ranks that share memory share a kernel, and so its clock.
  */
 #include "runtime/api/call.h"
+#include "runtime/base/process.h"
 #include "runtime/base/trace.h"
 #include "runtime/start/startup.h"
 #include <errno.h>
@@ -149,6 +150,8 @@ hx_status_t hx_trace_begin(struct hx_world *world)
     if ((status = clock_align(world, &trace->first, &trace->origin)) != HX_SUCCESS)
         return status;
     hx_comm_forget_bound(world->comms); /* the plans bound so far run untraced */
+    trace->began = hx_now_ns();
+    trace->core_wait = hx_core_wait_ns();
     hx_trace = trace;
     return HX_SUCCESS;
 }
