@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A job to trace: ROUNDS times every kind of call that the trace must tell: blocking ones of several stages and slices, rooted ones (which
  * sometimes begin with a barrier), counts that are spread first, an empty one, non-blocking and persistent ones, and from a second thread on
- * a communicator of its own. Usage: traced ROUNDS [absent RANK] */
+ * a communicator of its own. Usage: traced ROUNDS [absent RANK | late RANK]: the rank does not make the last call; it sleeps for LATE_MS
+ * before each round */
 #include "runtime/hierax.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LONG = 100000 };
+enum { LONG = 100000, LATE_MS = 20 };
 
 static hx_comm_t *world, *other;
 static int rank, size, rounds;
@@ -61,6 +63,7 @@ static void round_make(float *in, float *out)
 int main(int argc, char **argv)
 {
     int absent = argc > 3 && !strcmp(argv[2], "absent") ? atoi(argv[3]) : -1;
+    int late = argc > 3 && !strcmp(argv[2], "late") ? atoi(argv[3]) : -1;
     float *in = calloc(LONG, sizeof(float)), *out = calloc(LONG, sizeof(float));
     hx_request_t *persistent;
     hx_status_t status;
@@ -82,6 +85,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < rounds; i++) {
         check(hx_start(persistent), "hx_start");
         check(hx_wait(persistent), "hx_wait");
+        if (rank == late)
+            nanosleep(&(struct timespec){.tv_nsec = LATE_MS * 1000000}, NULL);
         round_make(in, out);
     }
     check(hx_request_free(persistent), "hx_request_free");

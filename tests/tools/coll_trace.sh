@@ -66,6 +66,12 @@ grep -q "rank 0 lost the oldest $lost of $((lost + kept)) records" "$tmp/err" ||
 has "$tmp/s.0" "$lost earlier records lost" "small ring"
 "$tool" summary "$tmp"/s.* | grep -q "records are lost" || fail "the summary does not say that records were lost"
 
+# ---- why ranks waited: made-up traces, and a rank that sleeps before its calls
+python3 "$top_srcdir/tests/tools/trace_cases.py" "$tool" "$tmp" >&2 || fail "a cause is not told as it must be"
+job "$tmp/l" -n 4 --nodes 2 -- "$traced" 10 late 3 || fail "late: exit $?"
+"$tool" summary "$tmp"/l.* >"$tmp/sum" || fail "late: summary: exit $?"
+grep -Eq 'rank 3 \(node 1\) came late: [2-9][0-9.]+ ms after' "$tmp/sum" || { fail "the late rank is not told:"; cat "$tmp/sum" >&2; }
+
 # ---- a call that never ends: the others' traces show whom they waited for
 job "$tmp/h" -n 3 --env HX_TIMEOUT=3 --timeout 30 -- "$traced" 1 absent 2
 for r in 0 1; do
