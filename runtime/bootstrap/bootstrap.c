@@ -41,12 +41,23 @@ static hx_status_t kind_find(const struct hx_env *env, const struct hx_boot_kind
     return hx_fail(HX_ERR_INTERNAL, "HX_BOOTSTRAP has choice %d, but hx_boot_kinds has no such row", env->bootstrap);
 }
 
+static struct hx_boot *lent; /* NULL: none */
+
+void hx_boot_lend(struct hx_boot *boot)
+{
+    lent = boot;
+}
+
 hx_status_t hx_boot_open(const struct hx_env *env, const hx_bootstrap_t *callbacks, struct hx_boot **boot)
 {
     const struct hx_boot_kind *kind = &hx_boot_user;
-    hx_status_t status = callbacks ? HX_SUCCESS : kind_find(env, &kind);
+    hx_status_t status;
 
-    *boot = NULL;
+    *boot = lent;
+    lent = NULL;
+    if (*boot)
+        return HX_SUCCESS;
+    status = callbacks ? HX_SUCCESS : kind_find(env, &kind);
     if (status)
         return status;
     struct hx_boot *new = calloc(1, kind->bytes);

@@ -16,6 +16,8 @@ struct hx_boot; /* an open bootstrap */
 
 /* Use the caller's own callbacks, or else the launcher that env names or the environment shows. */
 hx_status_t hx_boot_open(const struct hx_env *env, const hx_bootstrap_t *callbacks, struct hx_boot **boot);
+/* Let the next hx_boot_open return this one, which is open and then belongs to its caller: a launcher may let a process in only once. */
+void hx_boot_lend(struct hx_boot *boot);
 const char *hx_boot_name(const struct hx_boot *boot);
 int hx_boot_rank(const struct hx_boot *boot);
 int hx_boot_size(const struct hx_boot *boot);

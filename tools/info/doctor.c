@@ -33,6 +33,12 @@ static int host_listen(void)
     return fd >= 0 && getsockname(fd, (struct sockaddr *)&bound, &length) == 0 ? ntohs(bound.sin6_port) : 0;
 }
 
+static struct json_object *spin_tell(const struct doctor_spin *spin)
+{
+    return info_new("cpu=%d got=%g delay_ms=%g switches=%d busy=%d rival=%d rival_got=%g command=%s", spin->cpu, spin->got,
+                    spin->delay_ms, (int)spin->switches, spin->is_busy, spin->rival, spin->rival_got, spin->command);
+}
+
 static struct json_object *exam_tell(void)
 {
     const struct hx_place *place = &exam->place;
@@ -43,10 +49,12 @@ static struct json_object *exam_tell(void)
     for (int i = 0; i < HX_PLACE_MASK_WORDS; i++)
         json_object_array_add(cpus, json_object_new_int64((int64_t)place->bound_mask[i]));
     return info_new("version=%s host=%s cpus=%p allowed_cpus=%d bound_cpus=%d core=%d quota_cpus=%g memory_bytes=%zu files=%d "
-                    "single_copy=%d provider=%s address=%s port=%d env=%p findings=%p",
+                    "single_copy=%d provider=%s interface=%s address=%s port=%d numa=%d memory_numa=%d nic_numa=%d nic_cpus=%d spin=%p "
+                    "env=%p findings=%p",
                     hx_version(), place->hostname, cpus, place->allowed_cpus, place->bound_cpus, place->core, place->quota_cpus,
                     place->memory_limit_bytes, files.rlim_max > INT32_MAX ? INT32_MAX : (int)files.rlim_max, exam->single_copy,
-                    exam->provider, exam->address, host_listen(), doctor_env(), doctor_findings(exam));
+                    exam->provider, exam->nic.name, exam->address, host_listen(), place->numa_os, exam->memory_numa, exam->nic_numa,
+                    exam->nic_cpus, spin_tell(&exam->spin), doctor_env(), doctor_findings(exam));
 }
 
 static hx_status_t put(struct hx_boot *boot, const char *name, int rank, struct json_object *o)
@@ -160,8 +168,8 @@ static hx_status_t job_meet(struct doctor_job *job, struct json_object *own)
         put(job->boot, "hosts", 0, picked);
     }
     if ((status = hx_boot_fence(job->boot)) == HX_SUCCESS) {
-        if (job->rank > 0)
-            picked = get(job->boot, "hosts", 0);
+        if (job->rank > 0 && (picked = get(job->boot, "hosts", 0)))
+            job->hosts = (int)json_object_array_length(picked);
         for (int h = 0; picked && h < (int)json_object_array_length(picked); h++)
             if (rank_of(picked, h) == job->rank) {
                 struct json_object *reached = hosts_reach(picked, h);
@@ -175,6 +183,19 @@ static hx_status_t job_meet(struct doctor_job *job, struct json_object *own)
         json_object_array_add(job->reached, get(job->boot, "reach", rank_of(picked, h)));
     json_object_put(picked);
     return status;
+}
+
+int doctor_agree(struct doctor_job *job, int value)
+{
+    struct json_object *told = info_new("value=%d", value);
+
+    if (job->rank == 0)
+        put(job->boot, "agreed", 0, told);
+    json_object_put(told);
+    told = hx_boot_fence(job->boot) == HX_SUCCESS ? get(job->boot, "agreed", 0) : NULL;
+    value = told ? (int)info_number(told, "value") : -1;
+    json_object_put(told);
+    return value;
 }
 
 int doctor_own_rank(void)
@@ -232,14 +253,18 @@ int doctor_run(const struct info_options *options)
     doctor_examine(exam);
     exam->under_way = "meeting the other ranks";
     hx_fail_hold(); /* errors become findings: the library would report them again */
+    job.under_way = &exam->under_way;
     job_open(&job);
+    if (job.boot && hx_boot_fence(job.boot) != HX_SUCCESS)
+        hx_detail_keep(job.failed);
+    doctor_spin(&exam->spin);
     struct json_object *own = exam_tell();
     job.told = calloc((size_t)job.size, sizeof(*job.told));
     job.host_of = calloc((size_t)job.size, sizeof(*job.host_of));
     job.list = calloc((size_t)job.size, sizeof(*job.list));
     if (job.told && job.host_of && job.list) {
         job.told[0] = job.rank == 0 ? json_object_get(own) : NULL;
-        if (job.boot && job.size > 1 && job_meet(&job, own) != HX_SUCCESS)
+        if (job.boot && job.size > 1 && !job.failed[0] && job_meet(&job, own) != HX_SUCCESS)
             hx_detail_keep(job.failed);
         if (job.rank == 0 && !job.hosts) { /* alone, or left alone */
             job.size = 1;
@@ -247,6 +272,8 @@ int doctor_run(const struct info_options *options)
         }
         if (job.rank == 0)
             status = doctor_report(&job, options->json) > 0;
+        else if (!job.failed[0])
+            doctor_links(&job);
         if (fflush(stdout) || ferror(stdout)) {
             perror("coll_info: standard output");
             status = 1;

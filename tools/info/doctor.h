@@ -4,19 +4,21 @@
  *
  *   every rank    examines its process and its node: each check runs in a child process of its own with a time limit, so that
  *                 a crash, a hang or a kill there is a finding
+ *   fence         all ranks begin to compute for a while, to see whether they have their cores for themselves
  *   fence         all ranks have put their findings, if the job's launcher lets them meet
  *   fence         no rank leaves it before all have entered it, which bounds how far their clocks are apart
  *   rank 0        picks one rank of each host, and sends these the addresses of the others
  *   fence, fence  they have tried to reach each other
  *   rank 0        examines all findings, host by host and of the whole job; and prints equal findings once
+ *   all ranks     if nothing has failed so far: start Hierax, and measure the links between the hosts
  *
- * Nothing of this needs hx_init to work: users want it when hx_init fails.
+ * Nothing before that needs hx_init to work: users want it when hx_init fails.
  */
 #pragma once
 
 #include "runtime/base/error.h"
 #include "tools/info/coll_info.h"
-#include "topo/place.h"
+#include "topo/nic.h"
 
 #define DOCTOR_CHECKS_MAX 32
 #define DOCTOR_TEXT_BYTES 640
@@ -30,9 +32,24 @@ struct doctor_finding {
     char remedy[DOCTOR_TEXT_BYTES]; /* "": that of the check */
 };
 
+struct doctor_spin { /* of a rank that computed for some time */
+    int cpu;          /* processing unit */
+    double got;       /* part of the time that it ran */
+    double delay_ms;  /* how long it waited for the processing unit */
+    long switches;    /* involuntary context switches */
+    int is_busy;      /* something else ran there all the time */
+    int rival;        /* the pid of that; 0: /proc does not show it */
+    double rival_got;
+    char command[64];
+};
+
 /* The findings of one rank, and facts that its checks learn beside that, for each other and for the checks of the job. */
 struct doctor_exam {
-    struct hx_place place;              /* zeros but for the hostname: hwloc cannot tell */
+    struct hx_place place;              /* zeros but for hostname and numa_os: hwloc cannot tell */
+    struct hx_nic nic;                  /* name "": none; name and PCI address of the interface in use */
+    int memory_numa, nic_numa;          /* the kernel's numbers of NUMA nodes; -1: unknown, or several */
+    int nic_cpus;                       /* processing units of this process's cpuset in nic_numa */
+    struct doctor_spin spin;
     int single_copy;                    /* another process's memory can be read */
     int efa_devices;                    /* in PCI */
     int is_tcp, pins;                   /* the network in use is TCP; needs locked memory */
@@ -50,6 +67,7 @@ struct doctor_job {
     struct json_object **told;        /* by rank; NULL: nothing */
     int *host_of;                     /* by rank: its host, counted in order of the lowest rank */
     int *list;                        /* room for the ranks that a check tells of */
+    const char **under_way;           /* that of the exam */
     struct json_object *reached;      /* by host: {"rank", "host", "asked": how many, "lost": [{"host", "address",
                                        * "error"}...], "entered_ns" and "left_ns": the fence}; NULL: not tried */
     const struct doctor_check *check; /* under way */
@@ -81,6 +99,7 @@ struct doctor_check {
 
 /* Examine, gather, print. Returns the exit status: 0, or 1 if there is a fail. */
 int doctor_run(const struct info_options *options);
+int doctor_agree(struct doctor_job *job, int value); /* rank 0's value, on all ranks; -1 after an error of the meeting */
 int doctor_own_rank(void); /* this process's, by its launcher's variables; 0: they do not tell */
 
 /* ---- doctor_checks.c: the table */
@@ -96,6 +115,8 @@ void doctor_find(struct doctor_exam *exam, enum doctor_grade grade, const char *
 void doctor_tell(struct doctor_job *job, enum doctor_grade grade, const int *ranks, int n, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+int doctor_fails(const struct doctor_job *job); /* the number of them in the report so far */
+
 /* Run attempt(ctx) in a child process. Returns its result (0 to 250), or DOCTOR_KILLED + the signal that ended it, which is SIGALRM
  * after so many seconds. -1: there can be no child; that has been noted. */
 enum { DOCTOR_KILLED = 1000 };
@@ -110,11 +131,20 @@ unsigned long long doctor_status(const char *key, int base);
 /* ---- doctor_env.c: this process's settings that a job's ranks should have alike, as an object */
 struct json_object *doctor_env(void);
 
-/* ---- the checks, by file: env, network, machine, share, job */
+void doctor_settings_forget(void); /* those that are for the job only, before a start of Hierax */
+
+/* ---- doctor_busy.c: compute for a while, all ranks at once, and see how much of the time this rank gets */
+void doctor_spin(struct doctor_spin *spin);
+
+/* ---- doctor_job.c: have the hosts' ranks tried to reach each other? If not, tell why there is nothing to tell */
+int doctor_is_reached(struct doctor_job *job, const char *what);
+
+/* ---- the checks, by file: env, network, machine, share, job, busy, links */
 
 doctor_of_rank_t doctor_settings, doctor_start;
 doctor_of_rank_t doctor_libfabric, doctor_provider, doctor_congestion;
 doctor_of_rank_t doctor_memlock, doctor_huge_pages, doctor_shm, doctor_quota, doctor_pids, doctor_clock;
 doctor_of_rank_t doctor_memfd, doctor_cma;
-doctor_of_host_t doctor_cores, doctor_pinning, doctor_memory, doctor_files;
+doctor_of_host_t doctor_cores, doctor_pinning, doctor_numa, doctor_memory, doctor_files, doctor_busy;
 doctor_of_job_t doctor_launcher, doctor_job_settings, doctor_environment, doctor_alike, doctor_firewall, doctor_time;
+doctor_of_job_t doctor_links; /* rank 0 by the table, other ranks after they have met */

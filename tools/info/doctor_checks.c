@@ -60,6 +60,12 @@ static const struct doctor_check checks[] = {
     {"pinning", "unbound ranks move between cores; two ranks on one core each get half of it",
      "srun --cpu-bind=cores; mpirun --bind-to core; coll_run --bind core",
      "no two ranks are bound to one core while other cores are free", .host = doctor_pinning},
+    {"busy core", "the other ranks wait in each call for a rank that gets only a part of its core",
+     "end that process, or move it: taskset -pc CORES PID; bind ranks to other cores; srun --exclusive",
+     "no other process computes on the cores of the ranks", .host = doctor_busy},
+    {"numa", "memory of another NUMA node takes about twice as long to reach; to an interface there, messages take longer",
+     "bind a rank and its memory to one node: srun --cpu-bind=cores --mem-bind=local, numactl --localalloc",
+     "no rank has its memory on another NUMA node, or an interface there that it could be near to", .host = doctor_numa},
     {"memory", "the kernel kills a rank when memory runs out; a network endpoint alone can take 100 MiB",
      "srun --mem, docker run --memory; or fewer ranks per node", "machine and control group have at least 128 MiB for each rank",
      .host = doctor_memory},
@@ -79,6 +85,9 @@ static const struct doctor_check checks[] = {
      NULL, .job = doctor_firewall},
     {"time", "if clocks differ, the times in logs of different hosts do not match; time-outs are not affected",
      "systemctl enable --now chrony", NULL, .job = doctor_time},
+    {"links", "a collective takes as long as its slowest link",
+     "on these hosts: ethtool INTERFACE (speed, duplex), ip -s link (errors), tc qdisc (limits); then the cable and the switch port",
+     NULL, .job = doctor_links},
 };
 
 #define CHECKS ((int)(sizeof(checks) / sizeof(checks[0])))
@@ -144,6 +153,7 @@ static int check_run(void *ctx)
 
 void doctor_examine(struct doctor_exam *exam)
 {
+    exam->place.numa_os = exam->memory_numa = exam->nic_numa = -1;
     gethostname(exam->place.hostname, sizeof(exam->place.hostname));
     for (exam->check = 0; exam->check < CHECKS; exam->check++) {
         exam->under_way = checks[exam->check].name;
@@ -188,22 +198,58 @@ static char *ranks_format(const int *ranks, int n)
     return text;
 }
 
+/* Equal findings of a check share a row. "list" has its ranks until the check is over; without: all ranks. */
 static void row_add(const struct doctor_job *job, enum doctor_grade grade, const int *ranks, int n, const char *text,
                     const char *remedy)
 {
-    struct json_object *hosts = json_object_new_array();
-    char *list = ranks ? ranks_format(ranks, n) : NULL, *seen = calloc((size_t)job->hosts + 1, 1);
+    struct json_object *row = NULL, *list;
+
+    for (size_t i = json_object_array_length(job->report); ranks && !row && i-- > 0;) {
+        struct json_object *other = json_object_array_get_idx(job->report, i);
+        if (json_object_object_get(other, "list") && !strcmp(info_text(other, "found"), text) &&
+            !strcmp(info_text(other, "grade"), grades[grade]))
+            row = other;
+    }
+    if (!row) {
+        row = info_new("check=%s grade=%s ranks=%s hosts=%p found=%s meaning=%s remedy=%s", job->check->name, grades[grade], "all",
+                       json_object_new_array(), text, job->check->meaning, grade == DOCTOR_OK ? NULL : remedy);
+        json_object_array_add(job->report, row);
+        if (ranks)
+            info_add(row, "list=%p", json_object_new_array());
+    }
+    list = json_object_object_get(row, "list");
+    for (int i = 0; ranks && i < n; i++)
+        json_object_array_add(list, json_object_new_int(ranks[i]));
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* The ranks and hosts of a row to which no more are added. */
+static void row_finish(const struct doctor_job *job, struct json_object *row)
+{
+    struct json_object *list = json_object_object_get(row, "list"), *hosts = json_object_object_get(row, "hosts");
+    const int n = list ? (int)json_object_array_length(list) : 0;
+    int *ranks = calloc((size_t)n + 1, sizeof(*ranks));
+    char *seen = calloc((size_t)job->hosts + 1, 1), *text;
 
     for (int i = 0; ranks && seen && i < n; i++) {
+        ranks[i] = json_object_get_int(json_object_array_get_idx(list, (size_t)i));
         const int host = job->host_of[ranks[i]];
         if (!seen[host])
             json_object_array_add(hosts, json_object_new_string(info_text(job->told[ranks[i]], "host")));
         seen[host] = 1;
     }
-    json_object_array_add(job->report, info_new("check=%s grade=%s ranks=%s hosts=%p found=%s meaning=%s remedy=%s",
-                                                job->check->name, grades[grade], list ? list : "all", hosts, text,
-                                                job->check->meaning, grade == DOCTOR_OK ? NULL : remedy));
-    free(list);
+    if (ranks)
+        qsort(ranks, (size_t)n, sizeof(*ranks), by_number);
+    if (n && ranks && (text = ranks_format(ranks, n))) {
+        info_add(row, "ranks=%s", text);
+        free(text);
+    }
+    json_object_object_del(row, "list");
+    free(ranks);
     free(seen);
 }
 
@@ -287,34 +333,27 @@ static void row_print(struct json_object *row)
                info_text(row, "remedy"));
 }
 
-static int report_print(const struct doctor_job *job, int json)
+static int graded(const struct doctor_job *job, enum doctor_grade grade)
 {
-    int count[3] = {0};
+    int n = 0;
 
-    for (size_t i = 0; i < json_object_array_length(job->report); i++) {
-        struct json_object *row = json_object_array_get_idx(job->report, i);
-        for (int grade = 0; grade < 3; grade++)
-            count[grade] += !strcmp(info_text(row, "grade"), grades[grade]);
-        if (!json)
-            row_print(row);
-    }
-    if (!json) {
-        printf("%d ok, %d warn, %d fail; %d rank%s on %d host%s\n", count[0], count[1], count[2], job->size,
-               job->size > 1 ? "s" : "", job->hosts, job->hosts > 1 ? "s" : "");
-    } else {
-        struct json_object *all = info_new("ranks=%d hosts=%d ok=%d warn=%d fail=%d checks=%p", job->size, job->hosts, count[0],
-                                           count[1], count[2], json_object_get(job->report));
-        json_print(all);
-        json_object_put(all);
-    }
-    return count[DOCTOR_FAIL];
+    for (size_t i = 0; i < json_object_array_length(job->report); i++)
+        n += !strcmp(info_text(json_object_array_get_idx(job->report, i), "grade"), grades[grade]);
+    return n;
 }
 
+int doctor_fails(const struct doctor_job *job)
+{
+    return graded(job, DOCTOR_FAIL);
+}
+
+/* Each row is printed as soon as its check is over: what is found is not lost if a later check does not end. */
 int doctor_report(struct doctor_job *job, int json)
 {
     for (job->check = checks; job->check < checks + CHECKS; job->check++) {
         const size_t before = json_object_array_length(job->report);
 
+        *job->under_way = job->check->name;
         if (job->check->rank)
             ranks_report(job);
         else if (job->check->host)
@@ -323,6 +362,22 @@ int doctor_report(struct doctor_job *job, int json)
             job->check->job(job);
         if (!job->check->rank && job->check->fine && json_object_array_length(job->report) == before)
             doctor_tell(job, DOCTOR_OK, NULL, 0, "%s", job->check->fine);
+        for (size_t i = before; i < json_object_array_length(job->report); i++) {
+            row_finish(job, json_object_array_get_idx(job->report, i));
+            if (!json)
+                row_print(json_object_array_get_idx(job->report, i));
+        }
+        fflush(stdout);
     }
-    return report_print(job, json);
+    const int ok = graded(job, DOCTOR_OK), warn = graded(job, DOCTOR_WARN), fail = graded(job, DOCTOR_FAIL);
+    if (!json) {
+        printf("%d ok, %d warn, %d fail; %d rank%s on %d host%s\n", ok, warn, fail, job->size, job->size > 1 ? "s" : "", job->hosts,
+               job->hosts > 1 ? "s" : "");
+    } else {
+        struct json_object *all = info_new("ranks=%d hosts=%d ok=%d warn=%d fail=%d checks=%p", job->size, job->hosts, ok, warn, fail,
+                                           json_object_get(job->report));
+        json_print(all);
+        json_object_put(all);
+    }
+    return fail;
 }

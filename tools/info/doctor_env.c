@@ -59,16 +59,21 @@ void doctor_settings(struct doctor_exam *exam)
         }
 }
 
+void doctor_settings_forget(void)
+{
+    unsetenv("HX_TRACE"); /* the job's files are not for the doctor to write */
+    unsetenv("HX_STATS");
+    for (int i = HX_ENV_IDX_allreduce; i < HX_ENV_IDX_allreduce + 3 * HX_COLL_COUNT; i++)
+        unsetenv(hx_env_rows[i].name); /* plans for the job's shape: its settings are examined with it */
+}
+
 void doctor_start(struct doctor_exam *exam)
 {
     static const char *const settings[] = {"HX_BOOTSTRAP=single", "HX_NODES=0", "HX_RING_ORDER=rank", "HX_LOG=error", NULL};
     hx_config_t config = {.settings = settings};
     hx_comm_t *world;
 
-    unsetenv("HX_TRACE"); /* this is a process of its own: the job's files are not for it to write */
-    unsetenv("HX_STATS");
-    for (int i = HX_ENV_IDX_allreduce; i < HX_ENV_IDX_allreduce + 3 * HX_COLL_COUNT; i++)
-        unsetenv(hx_env_rows[i].name); /* plans for the job's shape: its settings are examined with it */
+    doctor_settings_forget(); /* this is a process of its own */
     if (hx_init_with(&config, &world) != HX_SUCCESS || hx_barrier(world) != HX_SUCCESS || hx_finalize() != HX_SUCCESS)
         doctor_find(exam, DOCTOR_FAIL, NULL, "hx_init of a job of one rank: %s", hx_last_detail());
 }

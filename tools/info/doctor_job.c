@@ -50,14 +50,33 @@ void doctor_pinning(struct doctor_job *job, const struct doctor_host *host)
         return;
     }
     for (int i = 0; host->ncpus < allowed && i < host->n; i++)
-        for (int k = i + 1; k < host->n; k++) {
+        for (int k = 0; k < host->n; k++) {
             const int64_t core = fact(job, host->ranks[i], "core");
-            if (core < 0 || core != fact(job, host->ranks[k], "core"))
-                continue;
-            doctor_tell(job, DOCTOR_WARN, (int[]){host->ranks[i], host->ranks[k]}, 2,
-                        "bound to the same core, while other cores are free");
-            return;
+            if (k != i && core >= 0 && core == fact(job, host->ranks[k], "core")) {
+                doctor_tell(job, DOCTOR_WARN, &host->ranks[i], 1, "bound to the same core, %lld, while other cores are free",
+                            (long long)core);
+                break;
+            }
         }
+}
+
+/* Memory and interface of each rank. On many machines half of the ranks are far from the interface: that is a fault only if
+ * all of them could be near. */
+void doctor_numa(struct doctor_job *job, const struct doctor_host *host)
+{
+    for (int i = 0; i < host->n; i++) {
+        const int rank = host->ranks[i];
+        const int64_t core = fact(job, rank, "numa"), memory = fact(job, rank, "memory_numa"), nic = fact(job, rank, "nic_numa");
+        if (core >= 0 && memory >= 0 && memory != core)
+            doctor_tell(job, DOCTOR_WARN, &rank, 1, "memory on NUMA node %lld, core on NUMA node %lld", (long long)memory,
+                        (long long)core);
+        if (job->hosts > 1 && core >= 0 && nic >= 0 && nic != core && fact(job, rank, "nic_cpus") >= host->n)
+            doctor_tell(job, DOCTOR_WARN, &rank, 1,
+                        "interface %s on NUMA node %lld, core on NUMA node %lld: the interface's node has %lld processing units, "
+                        "enough for the %d ranks",
+                        info_text(job->told[rank], "interface"), (long long)nic, (long long)core,
+                        (long long)fact(job, rank, "nic_cpus"), host->n);
+    }
 }
 
 void doctor_memory(struct doctor_job *job, const struct doctor_host *host)
@@ -144,7 +163,7 @@ void doctor_alike(struct doctor_job *job)
 /* ---- between hosts ---- */
 
 /* Have the hosts' ranks tried to reach each other? If not, tell why there is nothing to tell. */
-static int is_reached(struct doctor_job *job, const char *what)
+int doctor_is_reached(struct doctor_job *job, const char *what)
 {
     const int is_met = json_object_array_length(job->reached) > 0;
 
@@ -160,7 +179,7 @@ void doctor_firewall(struct doctor_job *job)
 {
     int asked = 0, told = 0;
 
-    if (!is_reached(job, "tried"))
+    if (!doctor_is_reached(job, "tried"))
         return;
     for (int h = 0; h < job->hosts; h++) {
         struct json_object *found = json_object_array_get_idx(job->reached, (size_t)h);
@@ -183,7 +202,7 @@ void doctor_time(struct doctor_job *job)
     struct json_object *first = json_object_array_get_idx(job->reached, 0);
     int told = 0;
 
-    if (!is_reached(job, "compared"))
+    if (!doctor_is_reached(job, "compared"))
         return;
     for (int h = 1; h < job->hosts && told < NAMES_MAX; h++) {
         struct json_object *found = json_object_array_get_idx(job->reached, (size_t)h);

@@ -5,11 +5,35 @@
 #include "runtime/base/env.h"
 #include "topo/cgroup.h"
 #include <limits.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGES 16
+
+/* The kernel's number of the NUMA node where it puts new pages of this process; -1: on several, or it does not tell. */
+static int memory_numa(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *pages = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int all = -1;
+
+    for (size_t i = 0; pages != MAP_FAILED && i < PAGES; i++) {
+        int node = -1;
+        pages[i * page] = 1;
+        if (syscall(SYS_get_mempolicy, &node, NULL, 0UL, &pages[i * page], (unsigned long)(MPOL_F_NODE | MPOL_F_ADDR)) < 0 ||
+            (i > 0 && node != all))
+            return -1;
+        all = node;
+    }
+    return all;
+}
 
 /* hwloc asks drivers too, and may hang or crash as they do: in this check. */
 void doctor_quota(struct doctor_exam *exam)
@@ -23,6 +47,9 @@ void doctor_quota(struct doctor_exam *exam)
         return;
     }
     hx_topo_place(topo, &exam->place);
+    exam->nic_numa = hx_nic_numa_os(topo, &exam->nic);
+    exam->nic_cpus = hx_topo_numa_cpus(topo, exam->nic_numa);
+    exam->memory_numa = memory_numa();
     if (place->quota_cpus > 0 && place->quota_cpus < place->allowed_cpus)
         doctor_find(exam, DOCTOR_WARN, NULL, "the quota is %.2f processing units; this process may run on %d", place->quota_cpus,
                     place->allowed_cpus);

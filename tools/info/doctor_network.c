@@ -185,6 +185,7 @@ void doctor_provider(struct doctor_exam *exam)
         const char *provider = info->fabric_attr->prov_name, *interface = info->domain_attr->name;
         snprintf(exam->provider, sizeof(exam->provider), "%s", provider);
         address_find(interface, exam->address);
+        hx_nic_locate(info, &exam->nic);
         const struct quirk *known = quirks;
         while (known->provider && strcmp(provider, known->provider))
             known++;
