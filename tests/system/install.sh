@@ -7,8 +7,8 @@ command -v pkg-config >/dev/null || skip "no pkg-config"
 prefix=$tmp/usr
 make -C "$top_builddir" install prefix="$prefix" exec_prefix="$prefix" >"$tmp/log" 2>&1 ||
     { tail -n 20 "$tmp/log" >&2; fail "make install"; finish; }
-# the .pc file names the configured prefix: DESTDIR-like staging is pkg-config's --define-prefix
-export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+# The .pc file names the configured prefix: DESTDIR-like staging is pkg-config's --define-prefix. It needs no other .pc file.
+export PKG_CONFIG_LIBDIR=$prefix/lib/pkgconfig
 flags=$(pkg-config --define-prefix --cflags --libs hierax) || fail "pkg-config does not know hierax"
 case "$flags" in *"$prefix"/lib*-lhierax*) ;; *) fail "pkg-config says \"$flags\"" ;; esac
 for tool in coll_run coll_bench coll_compare coll_info coll_plan coll_report coll_trace coll_tune; do
@@ -17,6 +17,10 @@ done
 for page in 1/coll_run.1 1/coll_info.1 3/hierax_requests.3 3/hx_allreduce.3 7/hierax.7 7/hierax-tuning.7; do
     [ -s "$prefix/share/man/man$page" ] || fail "man page $page is not installed"
 done
+case "$(pkg-config --define-prefix --static --libs hierax)" in
+    *-lhierax*-lfabric*-lhwloc*-lefa*-ljson-c*-lsodium*) ;;
+    *) fail "pkg-config --static says \"$(pkg-config --define-prefix --static --libs hierax)\"" ;;
+esac
 [ "$(ls "$prefix/include")" = hierax.h ] || fail "installed headers: $(ls "$prefix/include")"
 [ -z "$(ls "$prefix/bin" | grep -E 'actor|collectives')" ] || fail "test programs are installed"
 
