@@ -47,4 +47,25 @@ while read -r command; do
 done <commands
 grep -qx 'rank 1 of 2: 3 30' out || { fail "sum's output is wrong"; cat out >&2; }
 [ "$(grep -c ' of 4 ranks,.*: correct$' out)" = $((3 + 4 * $(grep -c ^mpirun commands))) ] || { fail "the examples' output is wrong"; cat out >&2; }
+
+# ---- the CMake package, in C and C++17, with each compiler that is here
+project() { # CC CXX option...: configure it
+    CC=$1 CXX=$2 cmake -S "$top_srcdir/tests/packages" -B "cmake.$1" -DCMAKE_PREFIX_PATH="$prefix" "${@:3}" >log 2>&1
+}
+
+if command -v cmake >/dev/null; then
+    for compilers in "gcc g++" "clang clang++"; do
+        read -r c cxx <<<"$compilers"
+        command -v "$cxx" >/dev/null || { echo "the CMake project is not tried with $cxx here" >&2; continue; }
+        project "$c" "$cxx" && cmake --build "cmake.$c" >log 2>&1 || { fail "the CMake project with $c and $cxx"; cat log >&2; continue; }
+        for program in sum_c sum_cxx; do
+            coll_run -n 2 -- "cmake.$c/$program" >out || fail "$program of the CMake project with $c: exit $?"
+            [ "$(sort out | tr '\n' ';')" = "rank 0 of 2: 3 30;rank 1 of 2: 3 30;" ] || { fail "$program of $c prints something else"; cat out >&2; }
+        done
+    done
+    ! project gcc g++ -DWANTED=9.0 || fail "CMake takes this version for 9.0"
+    has log "$prefix/lib/cmake/Hierax/HieraxConfig.cmake, version: 0.1.0" "another major version"
+else
+    echo "the CMake package is not tried here: apt-get install cmake" >&2
+fi
 finish
