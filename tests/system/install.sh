@@ -21,6 +21,9 @@ case "$(pkg-config --define-prefix --static --libs hierax)" in
     *-lhierax*-lfabric*-lhwloc*-lefa*-ljson-c*-lsodium*) ;;
     *) fail "pkg-config --static says \"$(pkg-config --define-prefix --static --libs hierax)\"" ;;
 esac
+for file in LICENSE NEWS README.md; do
+    [ -s "$prefix/share/doc/hierax/$file" ] || fail "$file is not installed"
+done
 [ "$(ls "$prefix/include")" = hierax.h ] || fail "installed headers: $(ls "$prefix/include")"
 [ -z "$(ls "$prefix/bin" | grep -E 'actor|collectives')" ] || fail "test programs are installed"
 
@@ -67,5 +70,14 @@ if command -v cmake >/dev/null; then
     has log "$prefix/lib/cmake/Hierax/HieraxConfig.cmake, version: 0.1.0" "another major version"
 else
     echo "the CMake package is not tried here: apt-get install cmake" >&2
+fi
+
+# ---- a 32-bit host is refused by name; its libraries are not here, so the compiler links for this host
+if [ "$(uname -m)" = x86_64 ]; then
+    printf '#!/bin/sh\nfor a; do [ "$a" != -c ] || exec cc -m32 "$@"; done\nexec cc "$@"\n' >cc32
+    chmod +x cc32
+    ! "$top_srcdir/configure" -q --build=x86_64-pc-linux-gnu --host=i686-pc-linux-gnu CC="$tmp/cc32" >log 2>&1 ||
+        fail "configure accepts a 32-bit host"
+    has log "Hierax needs 64-bit pointers, but those of this host, i686-pc-linux-gnu, have 4 bytes" "a 32-bit host"
 fi
 finish
