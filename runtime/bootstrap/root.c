@@ -153,6 +153,13 @@ static int connect_once(const struct addrinfo *address, double deadline)
     return -1;
 }
 
+static int is_loopback(const struct sockaddr *at)
+{
+    return at->sa_family == AF_INET    ? ntohl(((const struct sockaddr_in *)at)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+           : at->sa_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)at)->sin6_addr)
+                                       : 0;
+}
+
 /* error: the last errno, of any of the addresses. */
 static hx_status_t connect_fail(const struct hx_root *root, int rank, double start, int error)
 {
@@ -160,8 +167,13 @@ static hx_status_t connect_fail(const struct hx_root *root, int rank, double sta
                       : rank > 0 ? ". Rank 0 (or the launcher) serves the store. It has not started, or it has ended"
                                            : "";
 
-    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s after %.0f s: %s%s%s", root->host, root->port,
-                   hx_clock_awake() - start, strerror(error), who, root->listen_error ? strerror(root->listen_error) : "");
+    const char *where = is_loopback(root->addresses->ai_addr) ? ". This address is this host only, or this container. If each container "
+                                                                "has a network of its own, share the host's network, or set HX_ROOT to "
+                                                                "an address that all ranks reach"
+                                                              : "";
+
+    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s after %.0f s: %s%s%s%s", root->host, root->port,
+                   hx_clock_awake() - start, strerror(error), who, root->listen_error ? strerror(root->listen_error) : "", where);
 }
 
 /* The store may start after this rank, so a refusal is not final. The other ranks wait until HX_TIMEOUT, because a late rank 0

@@ -206,11 +206,14 @@ void hx_fetch_try(struct hx_shared *shared)
         const struct hx_doorbell *theirs = &shared->doorbells[i];
         uint64_t got;
         struct iovec to = {&got, sizeof(got)}, from = {(void *)theirs->number, sizeof(got)};
-        int refused = process_vm_readv(theirs->pid, &to, 1, &from, 1, 0) != sizeof(got);
-        if (!refused && got == number_of(theirs, i))
+        const uint64_t space = shared->doorbells[shared->me].pid_space;
+        const int apart = space && theirs->pid_space && theirs->pid_space != space;
+        const int refused = !apart && process_vm_readv(theirs->pid, &to, 1, &from, 1, 0) != sizeof(got);
+        if (!apart && !refused && got == number_of(theirs, i))
             continue;
         hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], theirs->pid,
-                refused ? strerror(errno) : "this process id belongs to another process");
+                apart ? "it is in another pid namespace, as in another container"
+                      : refused ? strerror(errno) : "this process id belongs to another process");
         atomic_store_explicit(&shared->header->no_fetch, 1, memory_order_relaxed); /* arrived publishes it */
         return;
     }
