@@ -6,4 +6,5 @@ CLEANFILES += $(cmake_DATA)
 $(cmake_DATA): %.cmake: $(srcdir)/tools/packaging/cmake/%.cmake.in config.status
 	$(AM_V_GEN)sed -e 's|@version@|$(PACKAGE_VERSION)|' -e 's|@libs@|$(HX_LIBRARY_LIBS) -pthread|' \
 	    -e "s|@include_dir@|`realpath -ms --relative-to='$(cmakedir)' '$(includedir)'`|" $< >$@.tmp && mv -f $@.tmp $@
-EXTRA_DIST += tools/packaging/cmake tools/packaging/deb tools/packaging/debian tools/packaging/README.md tests/packages
+EXTRA_DIST += tools/packaging/cmake tools/packaging/container tools/packaging/deb tools/packaging/debian tools/packaging/spack \
+    tools/packaging/README.md tests/packages tests/packages.sh
