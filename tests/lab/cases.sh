@@ -7,6 +7,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 top_builddir=${top_builddir:-$(cd "$here/../.." && pwd)/build}
 lab=$here/lab
 export LAB_NAME=${LAB_NAME:-test$$}
+agent=/run/hierax-$LAB_NAME/agent # as ssh
 passed=0
 failed=0
 scratch=$(mktemp -d)
