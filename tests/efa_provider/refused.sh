@@ -5,13 +5,13 @@
 . "$(dirname "$0")/../system/common.sh"
 unset "${!EFA_@}"
 export EFA_SEED=${TEST_SEED:-1} FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs
-bench=("$top_builddir/tools/coll_bench" allreduce alltoall --check --max 16K --repetitions 3)
+bench=("$top_builddir/tools/coll_bench" allreduce alltoall --check --max 16K --factor 16 --iterations 5 --repetitions 2)
 
 # job RANKS NODES SCRIPT [X=Y...]: SCRIPT runs before each rank's benchmark, which checks every element
 job() {
     local ranks=$1 nodes=$2 script=$3
     shift 3
-    timeout 60 env "$@" "$run" -n "$ranks" --nodes "$nodes" -- bash -c "$script"$'\n''exec "$@"' - "${bench[@]}" >"$tmp/out" 2>"$tmp/err"
+    timeout 120 env "$@" "$run" -n "$ranks" --nodes "$nodes" -- bash -c "$script"$'\n''exec "$@"' - "${bench[@]}" >"$tmp/out" 2>"$tmp/err"
 }
 
 # uses PROVIDER RANKS NODES SCRIPT: all ranks use it, and nothing is warned of
