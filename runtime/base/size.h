@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers of bytes as text: with an optional K, M or G (powers of 1024). They are read and written without the C library's locale, which
- * belongs to the program. */
+/* Numbers of bytes as text: 64K, 64KiB and "64 KiB" are 65536. They are read and written without the C library's locale, which belongs to
+ * the program. */
 #pragma once
 
 #include <inttypes.h>
@@ -25,34 +25,39 @@ static inline int hx_integer_parse(const char *text, const char **end, int64_t *
     return 0;
 }
 
-/* The same, with a suffix. */
+/* The same, with a unit: K, KiB or " KiB", and so M and G; or B. */
 static inline int hx_size_parse(const char *text, const char **end, int64_t *bytes)
 {
+    const char *unit;
     int shift = 0;
 
     if (hx_integer_parse(text, end, bytes) < 0)
         return -1;
-    switch (**end) {
+    unit = *end + (**end == ' ');
+    switch (*unit) {
     case 'k':
     case 'K': shift = 10; break;
     case 'm':
     case 'M': shift = 20; break;
     case 'g':
     case 'G': shift = 30; break;
+    case 'B': *end = unit + 1; return 0;
     }
-    *end += shift > 0;
+    if (shift)
+        *end = unit + (unit[1] == 'i' && unit[2] == 'B' ? 3 : 1);
     return __builtin_mul_overflow(*bytes, INT64_C(1) << shift, bytes) ? -1 : 0;
 }
 
-static inline const char *hx_size_format(int64_t bytes, char text[HX_SIZE_BYTES])
+/* An exact number of the largest unit that divides bytes. */
+static inline const char *hx_size_format(uint64_t bytes, char text[HX_SIZE_BYTES])
 {
-    static const char suffixes[] = {'\0', 'K', 'M', 'G'};
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
     int idx = 0;
 
     while (idx < 3 && bytes != 0 && bytes % 1024 == 0) {
         bytes /= 1024;
         idx++;
     }
-    snprintf(text, HX_SIZE_BYTES, "%" PRId64 "%c", bytes, suffixes[idx]);
+    snprintf(text, HX_SIZE_BYTES, "%" PRIu64 " %s", bytes, units[idx]);
     return text;
 }
