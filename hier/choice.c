@@ -5,10 +5,12 @@
  *   2  if a table has an entry for this call, its plan is taken (table_choice.c)
  *   3  otherwise the plan for which the cost model predicts the least time (cost/)
  *   4  cut_slices.c cuts the vector; if the slots of the plan do not fit, the next best plan is taken
- * HX_EXPLAIN=1 prints the choice, its reason, and the predicted times of the other candidates.
+ * HX_EXPLAIN=1 prints the choice, its reason, and the predicted times of the other candidates: in all, and how much more than the chosen
+ * plan's inside nodes and between them.
  */
 #include "hier/planner.h"
 #include "runtime/base/error.h"
+#include "runtime/base/size.h"
 #include "topo/ring_order.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,19 +26,56 @@ static const char *measured_with(const struct hx_planner *planner, const struct 
            : key.shared_alloc == tuned->shared_alloc ? " (with floats)" : " (with floats, in other memory)";
 }
 
+struct loser {
+    struct hx_cost cost;
+    int candidate;
+};
+
+static int losers_compare(const void *a, const void *b)
+{
+    const double x = ((const struct loser *)a)->cost.total_us, y = ((const struct loser *)b)->cost.total_us;
+
+    return (x > y) - (x < y);
+}
+
+/* The other candidates, the fastest first, and where each takes longer than the best one. */
+static void losers_explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, double bytes)
+{
+    const struct hx_cost least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes);
+    struct loser *losers = malloc((size_t)n * sizeof(*losers));
+    char name[HX_CANDIDATE_NAME_BYTES];
+    int nlosers = 0;
+
+    for (int i = 0; losers && i < n; i++)
+        if (i != best)
+            losers[nlosers++] = (struct loser){hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes), i};
+    if (nlosers) {
+        qsort(losers, (size_t)nlosers, sizeof(*losers), losers_compare);
+        fprintf(stderr, "hierax plan:   predicted us   ratio  in nodes    between  rounds  not chosen\n");
+    }
+    for (int i = 0; i < nlosers; i++) {
+        const struct hx_cost *cost = &losers[i].cost;
+        hx_candidate_name(&candidates[losers[i].candidate], name);
+        fprintf(stderr, "hierax plan:   %12.1f %7.2f %+9.1f %+10.1f %7.0f  %s\n", cost->total_us, cost->total_us / least.total_us,
+                cost->intra_us - least.intra_us, cost->inter_us - least.inter_us, cost->rounds, name);
+    }
+    free(losers);
+}
+
 static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, struct hx_traits traits, double bytes,
                     const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
-    char name[HX_CANDIDATE_NAME_BYTES];
+    const double predicted_us = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
+    char name[HX_CANDIDATE_NAME_BYTES], size[HX_SIZE_BYTES], plan_size[HX_SIZE_BYTES], between[48] = "";
     int members;
-    double least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
 
     hx_candidate_name(&candidates[best], name);
-    fprintf(stderr, "hierax plan: %s of %.0f bytes: %s, predicted %.1f us; %llu slice%s", hx_coll_name(candidates[best].coll), bytes,
-            name, least, (unsigned long long)choice->fine_slices, choice->fine_slices == 1 ? "" : "s");
     if (planner->shape->nnodes > 1)
-        fprintf(stderr, " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
-    fprintf(stderr, ", plan of %zu bytes\n", hx_plan_bytes(choice->plan));
+        snprintf(between, sizeof(between), " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
+    fprintf(stderr, "hierax plan: %s of %s: %s\n", hx_coll_name(candidates[best].coll), hx_size_format((uint64_t)bytes, size), name);
+    fprintf(stderr, "hierax plan:   predicted %.1f us; %llu slice%s%s; plan of %s\n", predicted_us,
+            (unsigned long long)choice->fine_slices, choice->fine_slices == 1 ? "" : "s", between,
+            hx_size_format(hx_plan_bytes(choice->plan), plan_size));
     if (planner->cost.shared_alloc)
         fprintf(stderr, "hierax plan:   for buffers of hx_alloc\n");
     if (planner->shape->ring && hx_candidate_sender(&candidates[best], planner->shape, &members)->needs & HX_PASSES_RING) {
@@ -51,13 +90,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
         fprintf(stderr, "hierax plan:   the table says %s, which this job cannot use\n", tuned->plan);
     if (fallback)
         fprintf(stderr, "hierax plan:   %s (fallback %llu of this job)\n", fallback, (unsigned long long)planner->fallbacks);
-    for (int i = 0; i < n; i++) {
-        struct hx_cost cost = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes);
-        hx_candidate_name(&candidates[i], name);
-        if (i != best)
-            fprintf(stderr, "hierax plan:   slower: %-40s %10.1f us (%.1f x the chosen): intra %.1f, inter %.1f in %.0f round%s\n", name,
-                    cost.total_us, cost.total_us / least, cost.intra_us, cost.inter_us, cost.rounds, cost.rounds == 1 ? "" : "s");
-    }
+    losers_explain(planner, candidates, n, best, bytes);
 }
 
 /* The tuned plan, or else the cheapest, for whose slots there is room; of long elements there may be none for one that needs them. */

@@ -16,6 +16,8 @@ struct hx_job {
     double ranks_per_cpu;  /* per usable core, on the most crowded node of the job; at most 1: none shares its core */
     int max_local;         /* ranks of the largest node of the job, on which sizes of slots depend; 0: as the shape has */
     int nranks;            /* of the job; 0: as the shape has */
+    int map;               /* rank 0 logs where every rank runs */
+    int quiet;             /* HX_EXPLAIN leaves out what is planned here */
 };
 
 /* Sharing a segment with the ranks of this node. intra/segment/join.c. */

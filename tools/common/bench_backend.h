@@ -7,7 +7,7 @@
 
 extern const char *bench_backend_tool;                     /* "coll_bench", for messages */
 int bench_backend_init(int *argc, char ***argv, int *rank, int *size); /* 0, or the exit status after printing why */
-void bench_backend_use(hx_comm_t *other); /* Hierax only: make the calls on it; NULL: on the world again */
+void bench_backend_use(hx_comm_t *other); /* Hierax only: measure calls on it; NULL: on the first one again */
 int bench_backend_finalize(void);
 void bench_backend_abort(int status) __attribute__((noreturn)); /* end the job now, the others too where that can be */
 const char *bench_backend_name(void);                      /* "hierax 0.1.0" */
@@ -17,6 +17,7 @@ int bench_backend_node(int rank, int size);                /* on its machine: 0 
 void *bench_backend_alloc(size_t bytes);                   /* memory of the library's own; all ranks call it; NULL after printing why */
 void bench_backend_free(void *memory);
 int bench_backend_supports(hx_dtype_t dtype, hx_op_t op);
+int bench_backend_network(char *text, size_t capacity_bytes); /* between nodes; "": none, or not known */
 /* The plan of a call on this rank. count: the call's argument. */
 int bench_backend_plan(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                        hx_plan_info_t *info);
@@ -32,30 +33,31 @@ struct bench_call {
     hx_op_t op;
     int root;
 };
-int bench_backend_call(const struct bench_call *call);
+int bench_backend_call(const struct bench_call *call);     /* to be measured */
+int bench_backend_own_call(const struct bench_call *call); /* by which the ranks of the tool agree: HX_EXPLAIN leaves it out */
 
 static inline int bench_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op)
 {
     const struct bench_call call = {.collective = HX_FUNCTION_ALLREDUCE, .in = in, .out = out, .count = count, .dtype = dtype, .op = op};
-    return bench_backend_call(&call);
+    return bench_backend_own_call(&call);
 }
 
 static inline int bench_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype)
 {
     const struct bench_call call = {.collective = HX_FUNCTION_ALLGATHER, .in = in, .out = out, .count = count, .dtype = dtype};
-    return bench_backend_call(&call);
+    return bench_backend_own_call(&call);
 }
 
 static inline int bench_bcast(void *buf, size_t count, hx_dtype_t dtype, int root)
 {
     const struct bench_call call = {.collective = HX_FUNCTION_BCAST, .out = buf, .count = count, .dtype = dtype, .root = root};
-    return bench_backend_call(&call);
+    return bench_backend_own_call(&call);
 }
 
 static inline int bench_barrier(void)
 {
     const struct bench_call call = {.collective = HX_FUNCTION_BARRIER};
-    return bench_backend_call(&call);
+    return bench_backend_own_call(&call);
 }
 
 /* The greatest of all ranks. Ends the job where the backend fails. */

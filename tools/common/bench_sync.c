@@ -361,11 +361,7 @@ int bench_job_open(struct bench_job *job)
         job->hop_ns = page->hop_ns;
         job->dirty_gbps = page->dirty_gbps;
     }
-    hx_plan_info_t info = {0};
-    if (bench_backend_tells_plans && bench_backend_plan(HX_FUNCTION_BARRIER, 0, HX_BYTE, HX_SUM, 0, &info))
-        return -1;
-    memcpy(job->network, info.network, sizeof(job->network));
-    return 0;
+    return bench_backend_network(job->network, sizeof(job->network));
 }
 
 void bench_job_close(void)

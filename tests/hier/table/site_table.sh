@@ -22,25 +22,25 @@ untold "no table"
 job 0
 has err "HX_TABLE is not set: using the site's table site_table.json" "the log"
 has err "HX_TABLE: site_table.json: 1 entries" "the log"
-has err "allreduce of 512 bytes: flat(ring)" "the site's table"
+has err "allreduce of 512 B: flat(ring)" "the site's table"
 job 0 HX_TABLE=
 untold "HX_TABLE="
 job 0 HX_TABLE=none
 untold "HX_TABLE=none"
 job 0 HX_TABLE=other.json
-has err "allreduce of 512 bytes: flat(mesh)" "HX_TABLE=other.json"
+has err "allreduce of 512 B: flat(mesh)" "HX_TABLE=other.json"
 job 0 HX_TABLE=:other.json: # empty parts are no files
-has err "allreduce of 512 bytes: flat(mesh)" "HX_TABLE=:other.json:"
+has err "allreduce of 512 B: flat(mesh)" "HX_TABLE=:other.json:"
 ! grep -q "ignores this table" err || { fail "an empty part of HX_TABLE is taken for a file"; cat err >&2; }
 job 0 HX_TABLE=no_such.json
 [ "$(grep -c no_such err)" = 1 ] || { fail "a table that is passed over is told not exactly once"; cat err >&2; }
 has err "warn: HX_TABLE: no_such.json: No such file or directory: Hierax ignores this table" "a table passed over"
 job 0 HX_TABLE=other.json:no_such.json
 has err "no_such.json: No such file or directory: Hierax ignores this table" "one table of two passed over"
-has err "allreduce of 512 bytes: flat(mesh)" "the other one"
+has err "allreduce of 512 B: flat(mesh)" "the other one"
 job 1 HX_TABLE=other.json:no_such.json HX_TABLE_STRICT=1
 job 0 HX_ALLREDUCE=recursive_doubling:-1K
-has err "allreduce of 512 bytes: flat(recursive_doubling)" "a setting above the table"
+has err "allreduce of 512 B: flat(recursive_doubling)" "a setting above the table"
 
 # refused: the job runs on, or stops
 head -c 200 site_table.json >cut && mv cut site_table.json
