@@ -4,6 +4,7 @@
 #include "runtime/base/handle.h"
 #include "runtime/base/process.h"
 #include "runtime/api/lock.h"
+#include "runtime/start/job_map.h"
 #include "runtime/start/startup.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/trace_spans.h"
@@ -35,7 +36,7 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     if ((status = hx_world_open(config, &hx_world)) != HX_SUCCESS)
         return status;
     if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS ||
-        (status = hx_trace_begin(hx_world)) != HX_SUCCESS) {
+        (status = hx_job_map_log(hx_world)) != HX_SUCCESS || (status = hx_trace_begin(hx_world)) != HX_SUCCESS) {
         const int orderly = !hx_world->comms->members.failed;
         hx_comm_break(hx_world->comms, status); /* the others may wait in it */
         hx_world_close(hx_world, orderly);

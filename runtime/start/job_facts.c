@@ -2,6 +2,7 @@
 /* The line of text that rank 0 puts for all ranks before the first fence of start-up: version, facts of the machine, secret, JOB
  * settings. */
 #include "runtime/start/startup.h"
+#include "runtime/base/log.h"
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -23,8 +24,9 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
         free(text);
         return hx_fail(HX_ERR_NOMEM, "no random bytes from the kernel for the job's secret");
     }
-    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f %s ", hx_version(), place->llc_bytes,
+    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f %d %s ", hx_version(), place->llc_bytes,
                  1e3 * place->usable_cpus, /* no point: in some languages that is a comma */
+                 env->log >= HX_LOG_INFO,
                  sodium_bin2hex(hex, sizeof(hex), secret, sizeof(secret)));
     hx_status_t status = HX_SUCCESS;
     if (hx_env_pack_job(env, text + n, JOB_TEXT_BYTES - (size_t)n) >= JOB_TEXT_BYTES - (size_t)n)
@@ -48,8 +50,8 @@ hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *
     if (status != HX_SUCCESS)
         return status;
     if (bytes == 0 || ((char *)value)[bytes - 1] ||
-        sscanf(value, "%31s %" SCNu64 " %" SCNu64 " %64[0-9a-f] %n", version, &job->llc_bytes, &milli_cpus, hex, &settings) !=
-            4 ||
+        sscanf(value, "%31s %" SCNu64 " %" SCNu64 " %d %64[0-9a-f] %n", version, &job->llc_bytes, &milli_cpus, &job->map, hex,
+               &settings) != 5 ||
         settings == 0 || strlen(hex) != 2 * HX_SECRET_BYTES ||
         sodium_hex2bin(secret, HX_SECRET_BYTES, hex, strlen(hex), NULL, NULL, NULL) != 0)
         status = hx_fail(HX_ERR_BOOTSTRAP,

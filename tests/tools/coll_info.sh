@@ -79,7 +79,19 @@ grep -qx '  ranks     4' "$tmp/out" && grep -Eq '^    0 +[^ ]+ +2 +0,1$' "$tmp/o
 grep -Eq '^  HX_LANES +2 +environment +job ' "$tmp/out" || fault "HX_LANES is not told"
 grep -Eq '^  HX_SECRET +\(hidden\) ' "$tmp/out" || fault "the secret is not hidden"
 grep -q 'between nodes  libfabric' "$tmp/out" || fault "the network in use is not told"
-"$run" -n 6 --nodes 3,1,2 -- "$info" >"$tmp/out" || fault "in a job of nodes of 3, 1 and 2 ranks: status $?"
+# the map, here and by HX_LOG=info, of which rank 0's value holds
+# shellcheck disable=SC2016
+"$run" -n 6 --nodes 3,1,2 -- bash -c '[ "$HX_RANK" != 0 ] || export HX_LOG=info; exec "$0"' "$info" >"$tmp/out" 2>"$tmp/err" ||
+    fault "in a job of nodes of 3, 1 and 2 ranks: status $?"
+for row in '0-2 0 0-2: shm(\+CMA)?; others: [^ ].* on ' '3 1 all: [^ ].* on ' '4-5 2 4-5: shm(\+CMA)?; others: [^ ].* on '; do
+    read -r ranks node path <<<"$row"
+    grep -Eq "^hierax\[0\] info: map: ranks $ranks on node $node \([^ ]+\), cores [0-9].*, NUMA ([0-9]+|several); path to $path" "$tmp/err" &&
+        grep -Eq "^    $ranks +$node +[^ ]+ +[0-9].* +([0-9]+|several) +$path" "$tmp/out" ||
+        fault "the map has no row of ranks $ranks: $(cat "$tmp/err"; sed -n '/^job/,/^settings/p' "$tmp/out")"
+done
+# shellcheck disable=SC2016
+"$run" -n 2 -- bash -c '[ "$HX_RANK" != 1 ] || export HX_LOG=info; exec "$0" --algorithms scan' "$info" >"$tmp/one" 2>"$tmp/err" &&
+    ! grep -q 'map:' "$tmp/err" || fault "HX_LOG=info on rank 1 alone: $(cat "$tmp/err")"
 grep -Eq '^    2 +[^ ]+ +2 +4,5$' "$tmp/out" && grep -Eq '^  HX_NODES +3,1,2 +environment +job ' "$tmp/out" ||
     fault "nodes of 3, 1 and 2 ranks are not told: $(sed -n '/^job/,$p' "$tmp/out")"
 "$run" -n 7 --nodes 5/2/2,2 -- "$info" >"$tmp/out" || fault "in a job of nodes with levels: status $?"

@@ -4,6 +4,7 @@
 #include "inter/fabric/provider.h"
 #include "runtime/base/env_value.h"
 #include "runtime/base/reduce_table.h"
+#include "runtime/start/job_map.h"
 #include "runtime/start/startup.h"
 #include "topo/nic.h"
 #include <hwloc.h>
@@ -240,18 +241,31 @@ static void ring_tell(struct json_object *o, const struct hx_comm *comm)
                                                  links[i * n + j].latency_us, links[i * n + j].gb_s));
 }
 
-/* Every rank tells its host. NULL after an error. */
-static struct json_object *job_tell(struct hx_comm *comm, const char *host)
+static void row_tell(const struct hx_map_row *row, void *map)
 {
-    enum { HOST_BYTES = sizeof(((struct hx_place *)0)->hostname) };
-    const struct hx_shape *shape = comm->members.shape;
-    char mine[HOST_BYTES] = "", (*hosts)[HOST_BYTES] = calloc((size_t)comm->members.size, HOST_BYTES), text[256];
-    struct json_object *o, *nodes;
+    json_object_array_add(map, info_new("ranks=%s node=%d host=%s cores=%s numa=%p path_to_peers=%s", row->ranks, row->node,
+                                        row->host, row->cores, index_of(row->numa), row->peers));
+}
 
-    snprintf(mine, sizeof(mine), "%s", host);
-    if (!hosts || hx_gather(mine, hosts, HOST_BYTES, HX_BYTE, 0, comm) != HX_SUCCESS) {
-        fprintf(stderr, "coll_info: rank %d: %s\n", comm->members.rank, hosts ? hx_error_detail(comm) : "no memory");
-        free(hosts);
+/* The host of a node. */
+static const char *host_find(struct json_object *map, int node)
+{
+    for (size_t i = 0; i < json_object_array_length(map); i++)
+        if ((int)info_number(json_object_array_get_idx(map, i), "node") == node)
+            return info_text(json_object_array_get_idx(map, i), "host");
+    return "";
+}
+
+/* Every rank tells its place. NULL after an error. */
+static struct json_object *job_tell(struct hx_comm *comm)
+{
+    const struct hx_shape *shape = comm->members.shape;
+    struct json_object *o, *nodes, *map = json_object_new_array();
+    char text[256];
+
+    if (hx_job_map(comm->world, row_tell, map) != HX_SUCCESS) {
+        fprintf(stderr, "coll_info: rank %d: %s\n", comm->members.rank, hx_last_detail());
+        json_object_put(map);
         return NULL;
     }
     hx_shape_format(shape, text, sizeof(text));
@@ -259,8 +273,8 @@ static struct json_object *job_tell(struct hx_comm *comm, const char *host)
     ring_tell(o, comm);
     info_add(o, "nodes=%p", nodes = json_object_new_array());
     for (int node = 0; comm->members.rank == 0 && node < shape->nnodes; node++)
-        json_object_array_add(nodes, node_tell(shape, node, hosts[hx_shape_member(shape, node, 0)]));
-    free(hosts);
+        json_object_array_add(nodes, node_tell(shape, node, host_find(map, node)));
+    info_add(o, "map=%p", map);
     return o;
 }
 
@@ -273,7 +287,7 @@ struct json_object *info_all(struct hx_comm *comm)
         fprintf(stderr, "coll_info: %s\n", error);
         return NULL;
     }
-    struct json_object *machine = machine_tell(topo), *job = job_tell(comm, info_text(machine, "host")), *all = NULL;
+    struct json_object *machine = machine_tell(topo), *job = job_tell(comm), *all = NULL;
     if (job && comm->members.rank == 0)
         all = info_new("build=%p machine=%p network=%p job=%p settings=%p model=%p counters=%p", build_tell(), machine,
                        network_tell(comm->world, topo), job, settings_tell(comm), info_model(comm), counters_tell(comm->world));
