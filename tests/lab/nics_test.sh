@@ -12,7 +12,7 @@ median() { # RANKS [X=Y]: of a 16 MiB all-reduce, in microseconds
     local ranks=$1
     shift
     "$lab" coll_run 2 "$ranks" -- env "$@" "$bench" allreduce --min 16M --max 16M --repetitions 3 |
-        awk '$1 == "allreduce" { print int($5) }'
+        awk '$1 == "allreduce" { print int($6) }'
 }
 
 # The wire takes 134 ms over both, 268 over one; the best of six, since other load on the machine takes time from either.

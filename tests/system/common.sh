@@ -8,7 +8,7 @@ run=$top_builddir/tools/coll_run
 failures=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-unset "${!HX_@}"
+unset "${!HX_@}" COLUMNS # tools fold to it
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 
 fail() { echo "FAIL: $*" >&2; failures=$((failures + 1)); }

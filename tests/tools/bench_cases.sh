@@ -71,7 +71,7 @@ case_bad_input() {
     refuses '--min=8Q' allreduce --min 8Q
     refuses '--min=-8' allreduce --min=-8
     refuses '--max=99999999999999999999' allreduce --max 99999999999999999999
-    refuses '--min=64 is above --max=8' allreduce --min 64 --max 8
+    refuses '--min=64 B is above --max=8 B' allreduce --min 64 --max 8
     refuses '--factor=1' allreduce --factor 1
     refuses 'did you mean repetitions?' allreduce --repetitons 3
     refuses 'needs a value' allreduce --csv
@@ -89,9 +89,9 @@ case_bad_input() {
     refuses '--gnuplot=: expected the prefix of the files to write' allreduce --gnuplot ''
     refuses '--svg=: expected the prefix of the files to write' allreduce --svg ''
     refuses '--svg=-: expected the prefix of the files to write' allreduce --svg -
-    refuses 'does not define --op=band for --dtype=float32' allreduce --op band
-    refuses '--max: allreduce of 1099511627776 bytes takes 8192.0 GiB for buffers of all ranks (2)' allreduce --min 1024G --max 1024G
-    refuses '--max: gather of 1099511627776 bytes takes 5120.0 GiB for buffers of all ranks (2)' gather --min 1024G --max 1024G --in-place --root 1
+    refuses '--op=band is not defined for --dtype=float32' allreduce --op band
+    refuses '--max: allreduce of 1024 GiB takes 8192.0 GiB for buffers of all ranks (2)' allreduce --min 1024G --max 1024G
+    refuses '--max: gather of 1024 GiB takes 5120.0 GiB for buffers of all ranks (2)' gather --min 1024G --max 1024G --in-place --root 1
 }
 
 # The three forms of output hold the same lines.

@@ -7,11 +7,17 @@ tool=$plan
 # shellcheck source=says.sh
 . "$(dirname "$0")/says.sh"
 
+size() { # BYTES
+    local n=$1 unit=(B KiB MiB GiB) i=0
+    for (( ; n > 0 && n % 1024 == 0 && i < 3; i++)); do n=$((n / 1024)); done
+    echo "$n ${unit[i]}"
+}
+
 sends() { # COLLECTIVE ALGORITHM p MESSAGE-ROUNDS BYTES: of rank 0, for 1 MiB on p nodes of one rank
     local line
     line=$("$plan" explain "$1" --shape "$3x1" --size 1M --set "$6=$2" --set HX_CHUNK=64K | grep 'the plan  ')
     [ "$(awk '{print $3}' <<<"$line")" = "$4" ] || fault "$1 $2 on $3: rounds are not $4: $line"
-    [ "$(awk '{print $6}' <<<"$line")" = "$5" ] || fault "$1 $2 on $3: bytes are not $5: $line"
+    [ "$(awk '{print $6, $7}' <<<"$line")" = "$(size "$5")" ] || fault "$1 $2 on $3: bytes are not $5: $line"
 }
 
 ranks=${TEST_RANKS:-13} # 64: minutes
@@ -110,7 +116,7 @@ done
 says 'roundings: at most 2,' 0 explain reduce_scatter_block --dtype float16 --shape 4,4,3 --set HX_INTER_REDUCE_SCATTER=mesh
 says 'roundings: not counted for more than 256 ranks' 0 explain allreduce --shape 4x96 --dtype float16
 says 'exclusive_dissemination' 2 explain scan --shape 2,2 --set HX_INTER_SCAN=ring
-says 'of 0 bytes' 0 explain allgather --shape 3,1,2 --size 0
+says 'of 0 B' 0 explain allgather --shape 3,1,2 --size 0
 if [ -w /dev/full ]; then
     for option in --help --version; do
         "$tool" $option >/dev/full 2>/dev/null

@@ -66,7 +66,7 @@ HX_TABLE=planted.json "$run" -n 4 --nodes 2 -- "$top_builddir/tools/coll_info" >
 grep -Eq 'net_alpha_us +777 .*table' out || { fail "the planted model is not in force"; cat out >&2; }
 HX_TABLE=planted.json HX_EXPLAIN=1 "$run" -n 4 --nodes 2 -- "$bench" bcast --min 8 --max 8 --repetitions 3 >out 2>err
 # What the node adds to that was measured, beside whatever else was going on.
-sed -n 's/.*bcast of 8 bytes: .* predicted \([0-9.]*\) us.*/\1/p' err | awk '$1 >= 777 { found = 1 } END { exit !found }' ||
+sed -n '/plan: bcast of 8 B: /{n;s/.* predicted \([0-9.]*\) us.*/\1/p}' err | awk '$1 >= 777 { found = 1 } END { exit !found }' ||
     { fail "the planner does not go by the model"; cat err >&2; }
 
 # ---- judge: every candidate measured; what was measured serves to judge and to fit without a job
@@ -94,7 +94,7 @@ tunes 2 1 judge --collectives barrier --budget 2s -o judge.pipe
 wait $!
 says "# 1 points: time of the chosen plan / best time" 0 judge piped.json
 tunes 4 4/2 judge --collectives allreduce --max 8 --budget 5s -o domains.json # levels inside the node
-chosen_of() { awk '$1 == "allreduce" { print $6, $8 }' out; } # times are rounded in the file
+chosen_of() { awk '$1 == "allreduce" { print $7, $9 }' out; } # times are rounded in the file
 chosen_of >here
 grep -q nary_levels domains.json || { fail "judge: no levels"; cat domains.json >&2; }
 says "# 1 points: time of the chosen plan / best time" 0 judge domains.json
@@ -114,8 +114,8 @@ job_says "is a table: name another file" 2 judge --collectives barrier -o t.json
 job_says "cannot write" 2 judge --collectives barrier -o /no/such/folder/x
 job_says "within --min=3145728 and --max=4194304" 2 judge --collectives allreduce --min 3M --max 4M
 says "coll_tune model has no option --resume" 2 model --resume
-says "--min=33554432 is above --max=16777216" 2 --min 32M
-job_says "--max: allreduce of 1099511627776 bytes takes 16384.0 GiB" 2 --collectives barrier,allreduce --min 1024G --max 1024G -o large.json
+says "--min=32 MiB is above --max=16 MiB" 2 --min 32M
+job_says "--max: allreduce of 1024 GiB takes 16384.0 GiB" 2 --collectives barrier,allreduce --min 1024G --max 1024G -o large.json
 [ ! -e large.json ] || fail "a refused run writes a table"
 head -c 200 judged.json >cut.json
 says "cut.json:$(($(wc -l <cut.json) + 1)):" 2 judge cut.json
@@ -152,7 +152,7 @@ has out "2 choices were measured against the default; 1 kept, 1 replaced" "confi
 grep -q '"bytes": \[0,.*"plan": "flat(nary)".*"default_plan": "flat(ring)"' confirm.json || { fail "confirm: the faster one is gone"; cat out confirm.json >&2; }
 grep -q '"bytes": \[65,.*"plan": "flat(nary)".*"default_plan": "flat(nary)"' confirm.json || { fail "confirm: the slower one stays"; cat out confirm.json >&2; }
 [ "$(grep -c '"nodes": 2,.*"flat(binomial)"' confirm.json)" = "$(grep -c '"nodes": 2,.*"flat(binomial)"' planted.json)" ] || fail "confirm: another shape's entries"
-has err "allreduce 512 bytes: flat(ring) took" "confirm tells what it takes back"
+has err "allreduce of 512 B: flat(ring) took" "confirm tells what it takes back"
 cp confirm.json much.json
 tunes 2 1 confirm --collectives allreduce --max 8 --gain 1000 -o much.json # flat(ring) takes no eleven times as long
 has out "0 kept, 1 replaced" "confirm with a gain that nobody reaches"
@@ -399,13 +399,13 @@ says '--gain=x' 2 --gain x
 says '--gain=1001' 2 --gain 1001
 says 'coll_tune judge has no option --gain' 2 judge --gain 5
 says 'coll_tune judge has no option --factor' 2 judge --factor 2
-says '--min=64 is above --max=8' 2 --min 64 --max 8
+says '--min=64 B is above --max=8 B' 2 --min 64 --max 8
 says '--factor=1' 2 --factor 1
 says '--output=-: name a file, because coll_tune writes the table after every point' 2 -o -
 says '--output and --html both write to "same"' 2 -o same --html same
 says '--output and --html both write to "./same"' 2 -o same --html ./same
 says '--output and --html both write to "hierax_table.json"' 2 --html hierax_table.json
-says 'does not define --op=band for --dtype=float32' 2 --op band
+says '--op=band is not defined for --dtype=float32' 2 --op band
 says 'coll_tune check has no option --budget' 2 check t.json --budget 5m
 says 'check takes tables' 2 check
 says 'merge takes two tables or more, and a new one' 2 merge t.json planted.json

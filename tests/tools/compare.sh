@@ -49,9 +49,9 @@ grep -q '^allreduce,8,2.0000,4.0000,0.5000,0.2500,0.7500,3,lib a,lib b' "$tmp/cs
     { fail "csv"; cat "$tmp/csv" >&2; }
 
 run 1 --rounds 3 --max 64 --max-ratio 8=0.49
-grep -q 'allreduce, 8 bytes: ratio 0.500 is above 0.49' "$tmp/err" || fail "no limit named"
+grep -q 'allreduce, 8 B: ratio 0.500 is above 0.49' "$tmp/err" || fail "no limit named"
 run 1 --rounds 3 --max 64 --max-ratio 4K=1
-grep -q '4096 bytes: no such size was measured' "$tmp/err" || fail "a limit on nothing holds"
+grep -q '4 KiB: no such size was measured' "$tmp/err" || fail "a limit on nothing holds"
 run 2 --max-ratio 8
 grep -q 'expected \[COLLECTIVE:\]SIZE=RATIO' "$tmp/err" || fail "bad limit accepted"
 for bad in 8=nan 8=0 8=-1 8=inf; do

@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # For scripts that try what one tool says: they set `tool` and source this. $tmp is a folder of the script's own. At their end they exit with $failed.
 failed=0
+unset COLUMNS # tools fold to it
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # One benchmark, two programs: everything but the backend is compiled once and linked into both.
-json_sources = tools/common/options.c tools/common/options.h tools/common/whole_file.c tools/common/whole_file.h tools/common/json.c tools/common/json.h
+json_sources = tools/common/options.c tools/common/options.h tools/common/screen.c tools/common/screen.h tools/common/whole_file.c tools/common/whole_file.h tools/common/json.c tools/common/json.h
 report_sources = $(json_sources) tools/common/report.c tools/common/report.h
 noinst_LTLIBRARIES += tools/libbench.la
 tools_libbench_la_SOURCES = tools/bench/coll_bench.c tools/common/bench.h tools/common/bench_backend.h tools/bench/bench_options.c tools/common/names.c \
@@ -9,7 +9,7 @@ tools_libbench_la_SOURCES = tools/bench/coll_bench.c tools/common/bench.h tools/
 tools_libbench_la_LIBADD = $(JSON_C_LIBS) $(HX_SYSTEM_LIBS) -lm
 
 bin_PROGRAMS += tools/coll_bench
-tools_coll_bench_SOURCES = tools/common/bench_backend_hierax.c topo/shape.c topo/levels.c
+tools_coll_bench_SOURCES = tools/common/bench_backend_hierax.c tools/common/quiet.h topo/shape.c topo/levels.c
 tools_coll_bench_CFLAGS = $(AM_CFLAGS)
 tools_coll_bench_LDADD = tools/libbench.la libhierax.la
 
@@ -28,7 +28,7 @@ tools_coll_bench_mpi_LDADD = tools/libbench.la $(MPI_LIBS)
 endif
 
 dist_bin_SCRIPTS += tools/coll_compare
-dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/bench_bound.sh tests/tools/compare.sh tests/readme.sh
+dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/bench_bound.sh tests/tools/compare.sh tests/tools/refused.sh tests/tools/screen.py tests/readme.sh
 EXTRA_DIST += tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
     tests/examples/zero.c tests/examples/expert_routing.c tests/examples/with_mpi.c
 

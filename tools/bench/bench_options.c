@@ -2,13 +2,14 @@
 /* coll_bench's command line. Parsing is silent and alike on all ranks: a fault becomes a text that rank 0 prints later,
  * so that no rank leaves while others wait. */
 #include "tools/common/bench_backend.h"
+#include "runtime/base/size.h"
 #include <string.h>
 
 #define OPTIONS struct bench_options
 #define BYTES_MOST ((uint64_t)1 << 40)
 
 static const struct option_row option_rows[] = {
-    {"min", 0, "BYTES", "smallest size (default 8); suffixes K M G are powers of 1024", 1, 0, IS_COUNT(min_bytes, 0, BYTES_MOST)},
+    {"min", 0, "BYTES", "smallest size (default 8), as 64K or 64KiB; K M G are powers of 1024", 1, 0, IS_COUNT(min_bytes, 0, BYTES_MOST)},
     {"max", 0, "BYTES", "largest size (default 16M)", 1, 0, IS_COUNT(max_bytes, 0, BYTES_MOST)},
     {"factor", 0, "N", "ratio of one size to the next smaller one (default 2)", 1, 0, IS_COUNT(factor, 2, 1 << 20)},
     {"dtype", 0, "TYPE", "element type (default float32)", 2, 0, IS_CHOICE(dtype, bench_dtype_names)},
@@ -83,19 +84,86 @@ int bench_options_answer(const struct bench_options *o)
     return option_answer(&tool, o->end, bench_backend_tool, bench_backend_name());
 }
 
+/* An option that was given, and that none of the chosen collectives has. 0, or -1. */
+static int useless_refuse(struct bench_options *o, const char *option, const char *text, int (*has)(enum hx_function))
+{
+    int n;
+
+    for (int i = 0; i < o->ncollectives; i++)
+        if (has((enum hx_function)o->collectives[i]))
+            return 0;
+    n = snprintf(o->error, sizeof(o->error), "--%s=%s has no effect on %s; it is for:", option, text,
+                 bench_collective_names[o->collectives[0]]);
+    for (int i = 0; i < HX_FUNCTION_COUNT; i++)
+        if (has((enum hx_function)i))
+            n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", bench_collective_names[i]);
+    return -1;
+}
+
+int bench_op_check(const struct bench_options *o, char error[OPTION_TEXT_BYTES])
+{
+    int n;
+
+    if (bench_op_defined(o->dtype, o->op))
+        return 0;
+    n = snprintf(error, OPTION_TEXT_BYTES, "--op=%s is not defined for --dtype=%s; its operations:", bench_op_names[o->op],
+                 bench_dtype_names[o->dtype]);
+    for (int op = 0; op < HX_OP_COUNT; op++)
+        if (bench_op_defined(o->dtype, (hx_op_t)op))
+            n += snprintf(error + n, OPTION_TEXT_BYTES - (size_t)n, " %s", bench_op_names[op]);
+    n += snprintf(error + n, OPTION_TEXT_BYTES - (size_t)n, "; types with %s:", bench_op_names[o->op]);
+    for (int dtype = 0; dtype < HX_DTYPE_COUNT; dtype++)
+        if (bench_op_defined((hx_dtype_t)dtype, o->op))
+            n += snprintf(error + n, OPTION_TEXT_BYTES - (size_t)n, " %s", bench_dtype_names[dtype]);
+    return -1;
+}
+
+int bench_sizes_check(const struct bench_options *o, char error[OPTION_TEXT_BYTES])
+{
+    char least[HX_SIZE_BYTES], most[HX_SIZE_BYTES];
+
+    if (o->min_bytes <= o->max_bytes)
+        return 0;
+    snprintf(error, OPTION_TEXT_BYTES, "--min=%s is above --max=%s: choose a smaller --min or a larger --max",
+             hx_size_format(o->min_bytes, least), hx_size_format(o->max_bytes, most));
+    return -1;
+}
+
+/* Nothing is reduced: any operation that the type has will do. */
+static void op_settle(struct bench_options *o)
+{
+    int any = 0;
+
+    for (int i = 0; i < o->ncollectives; i++)
+        any |= bench_reduces((enum hx_function)o->collectives[i]);
+    for (int op = 0; op < HX_OP_COUNT && !any && !bench_op_defined(o->dtype, o->op); op++)
+        if (bench_op_defined(o->dtype, (hx_op_t)op))
+            o->op = (hx_op_t)op;
+}
+
 void bench_options_parse(struct bench_options *o, int argc, char **argv)
 {
+    uint64_t used;
+    char root[24];
+
     *o = (struct bench_options){.min_bytes = 8, .max_bytes = 16 << 20, .factor = 2, .warmup = 10, .dtype = HX_FLOAT32,
                                 .op = HX_SUM};
     option_command_line(argc, argv, o->command);
-    if ((o->end = option_parse(&tool, argc, argv, o, NULL, o->error)) != OPTION_GO_ON)
+    if ((o->end = option_parse(&tool, argc, argv, o, &used, o->error)) != OPTION_GO_ON)
         return;
     if (o->ncollectives == 0) {
         int n = snprintf(o->error, sizeof(o->error), "no collective given; choices:");
         for (int i = 0; i < HX_FUNCTION_COUNT; i++)
             n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", bench_collective_names[i]);
-    } else if (o->min_bytes > o->max_bytes) {
-        snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->min_bytes,
-                 (unsigned long long)o->max_bytes);
+        return;
     }
+    if (bench_sizes_check(o, o->error) < 0)
+        return;
+    if (option_is_given(&tool, used, "op") && useless_refuse(o, "op", bench_op_names[o->op], bench_reduces) < 0)
+        return;
+    snprintf(root, sizeof(root), "%llu", (unsigned long long)o->root);
+    if (option_is_given(&tool, used, "root") && useless_refuse(o, "root", root, bench_is_rooted) < 0)
+        return;
+    op_settle(o);
+    bench_op_check(o, o->error);
 }

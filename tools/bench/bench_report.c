@@ -3,7 +3,9 @@
 #include "tools/common/bench_backend.h"
 #include "tools/common/json.h"
 #include "tools/common/report.h"
+#include "tools/common/screen.h"
 #include "tools/common/whole_file.h"
+#include "runtime/base/size.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -76,19 +78,26 @@ static void print_wire(const struct bench_job *job)
     printf("\n");
 }
 
+/* Five digits, at most three of them behind the point: more are noise. The files have four behind it. */
+static const char *five_digits(double us, char text[32])
+{
+    snprintf(text, 32, "%.*f", us < 99.9995 ? 3 : us < 999.995 ? 2 : us < 9999.95 ? 1 : 0, us);
+    return text;
+}
+
 static void print_row(const struct bench_row *row, double percent)
 {
-    char bound[32] = "-", share[32] = "-";
+    char bound[32] = "-", share[32] = "-", size[HX_SIZE_BYTES], median[32], p99[32], least[32];
     if (row->bound_us > 0) {
-        snprintf(bound, sizeof(bound), "%.3f", row->bound_us);
+        five_digits(row->bound_us, bound);
         snprintf(share, sizeof(share), "%.1f", percent);
     }
-    printf("%-20s %11llu %6llu %5llu %11.3f %11.3f %11.3f %8.3f %10s %7s %-8s",
-           bench_collective_names[row->collective], (unsigned long long)row->bytes, (unsigned long long)row->iterations,
-           (unsigned long long)row->repetitions, row->median_us, row->p99_us, row->min_us, row->bus_gbps, bound, share,
-           row->bound_term);
+    printf("%-20s %10s" FOLD " %5llu" FOLD " %4llu" FOLD " %9s" FOLD " %9s" FOLD " %9s" FOLD " %7.3f" FOLD " %9s" FOLD " %7s" FOLD " %-8s",
+           bench_collective_names[row->collective], hx_size_format(row->bytes, size), (unsigned long long)row->iterations,
+           (unsigned long long)row->repetitions, five_digits(row->median_us, median), five_digits(row->p99_us, p99),
+           five_digits(row->min_us, least), row->bus_gbps, bound, share, row->bound_term);
     if (bench_backend_tells_plans)
-        printf(" %6llu %11llu  %s", (unsigned long long)row->rounds, (unsigned long long)row->sent_bytes, row->plan);
+        printf(FOLD " %6llu" FOLD " %9s" FOLD "  %s", (unsigned long long)row->rounds, hx_size_format(row->sent_bytes, size), row->plan);
     printf("\n");
     standard_output_flush();
 }
@@ -246,7 +255,7 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
         csv_row(csv_direct.out, NULL);
     if (!table)
         return;
-    printf("# %s   %d ranks on %d node%s%s, at most %d per node   dtype %s   op %s%s%s%s\n",
+    printf("# %s   %d ranks on %d node%s%s, at most %d per node   " FOLD "dtype %s   op %s%s%s%s\n",
            bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
            job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
            bench_op_names[o->op], o->in_place ? "   in place" : "",
@@ -259,9 +268,9 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
     print_wire(job);
     print_unknown_terms(o, job);
-    printf("%-20s %11s %6s %5s %11s %11s %11s %8s %10s %7s %-8s%s\n", "collective", "bytes", "calls", "reps",
-           "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
-           bench_backend_tells_plans ? " rounds   sent/rank  plan" : "");
+    printf("%-20s %10s" FOLD " %5s" FOLD " %4s" FOLD " %9s" FOLD " %9s" FOLD " %9s" FOLD " %7s" FOLD " %9s" FOLD " %7s" FOLD " %-8s%s\n",
+           "collective", "size", "calls", "reps", "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
+           bench_backend_tells_plans ? FOLD " rounds" FOLD " sent/rank" FOLD "  plan" : "");
     standard_output_flush();
 }
 
@@ -289,6 +298,14 @@ void bench_report_row(const struct bench_options *o, const struct bench_row *row
     unwritten = 1;
     if (hx_now_s() - written_s > BETWEEN_S)
         files_write(o, 0, unread); /* a write that fails now may succeed at the end */
+}
+
+void bench_report_checked(const struct bench_checked *checked, int sizes, int ranks)
+{
+    if (table)
+        printf("# checked: %llu elements of the results of %d row%s on %d ranks, against values computed without the library: "
+               "all are right\n",
+               (unsigned long long)checked->elements, sizes, sizes == 1 ? "" : "s", ranks);
 }
 
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES])

@@ -3,25 +3,27 @@
 #include "tools/common/bench_backend.h"
 #include "tools/common/bench_loop.h"
 #include "tools/common/median.h"
+#include "runtime/base/size.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define FLOOR_REPETITIONS 10
 
 /* The calls of the last repetition whose outputs are still there. */
-static void check_last(const struct bench_loop *l, uint64_t *wrong)
+static void check_last(const struct bench_loop *l, struct bench_checked *checked)
 {
     uint64_t n = l->row->iterations < l->row->pairs ? l->row->iterations : l->row->pairs;
-    char text[BENCH_TEXT_BYTES];
+    char text[BENCH_TEXT_BYTES], size[HX_SIZE_BYTES];
     for (uint64_t i = 1; i <= n; i++) {
         uint32_t call = l->call - (uint32_t)i;
         uint64_t bad = bench_data_check(l->row->collective, bench_loop_out(l, call), l->row->count, l->job->rank,
                                         (int)l->o->root, call, text);
-        if (bad && !*wrong)
-            fprintf(stderr, "%s: %s, %llu bytes, call %u: %s; %llu wrong in this call\n", bench_backend_tool,
-                    bench_collective_names[l->row->collective], (unsigned long long)l->row->bytes, call, text,
+        if (bad && !checked->wrong)
+            fprintf(stderr, "%s: %s, %s, call %u: %s; %llu wrong in this call\n", bench_backend_tool,
+                    bench_collective_names[l->row->collective], hx_size_format(l->row->bytes, size), call, text,
                     (unsigned long long)bad);
-        *wrong += bad;
+        checked->wrong += bad;
+        checked->elements += l->out_count;
     }
 }
 
@@ -44,13 +46,13 @@ static int floor_measure(struct bench_loop *l, double *floor_us)
 }
 
 /* Fill samples[repetitions], of twice that room, with the time of each repetition on the slowest rank, in ns, sorted. */
-static int measure(struct bench_loop *l, uint64_t repetitions, double *samples, uint64_t *wrong)
+static int measure(struct bench_loop *l, uint64_t repetitions, double *samples, struct bench_checked *checked)
 {
     for (uint64_t i = 0; i < repetitions; i++) {
         if (bench_loop_time(l, CALL_LIBRARY, &samples[i]))
             return -1;
         if (l->o->check && bench_loop_has_result(l))
-            check_last(l, wrong);
+            check_last(l, checked);
     }
     memcpy(samples + repetitions, samples, repetitions * sizeof(*samples));
     if (bench_allreduce(samples + repetitions, samples, repetitions, HX_FLOAT64, HX_MAX))
@@ -97,7 +99,8 @@ static int plan_ask(struct bench_loop *l)
     return 0;
 }
 
-int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong)
+int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row,
+                  struct bench_checked *checked)
 {
     struct bench_loop l = {0};
     const uint64_t by_size = ((uint64_t)64 << 20) / (row->bytes + 1);
@@ -110,7 +113,7 @@ int bench_row_run(const struct bench_options *o, const struct bench_job *job, st
     int failed = bench_loop_open(&l, o, job, row);
     if (!failed && l.in_count)
         failed = floor_measure(&l, &floor_us);
-    failed = failed || bench_loop_warm_up(&l) || measure(&l, row->repetitions, samples, wrong);
+    failed = failed || bench_loop_warm_up(&l) || measure(&l, row->repetitions, samples, checked);
     if (!failed) {
         summarise(&l, samples);
         bench_bound_set(o, job, floor_us, row);

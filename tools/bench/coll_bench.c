@@ -3,6 +3,7 @@
  * and coll_bench_mpi over MPI. */
 #include "tools/common/bench_backend.h"
 #include "tools/common/bench_loop.h"
+#include "tools/common/screen.h"
 #include "tools/common/whole_file.h"
 #include "runtime/base/streams.h"
 
@@ -19,22 +20,9 @@ static int finish(int status)
     return status ? status : 1;
 }
 
-/* Nothing is reduced: any operation that the type has will do. */
-static void op_settle(struct bench_options *o)
-{
-    int reduces = 0;
-
-    for (int i = 0; i < o->ncollectives; i++)
-        reduces |= bench_reduces((enum hx_function)o->collectives[i]);
-    for (int op = 0; op < HX_OP_COUNT && !reduces && !bench_op_defined(o->dtype, o->op); op++)
-        if (bench_op_defined(o->dtype, (hx_op_t)op))
-            o->op = (hx_op_t)op;
-}
-
 /* Faults that only this run can show. */
 static void check_run(struct bench_options *o, int rank, int size)
 {
-    op_settle(o);
     if (!o->error[0] && !bench_backend_supports(o->dtype, o->op))
         snprintf(o->error, sizeof(o->error), "%s does not define --op=%s for --dtype=%s", bench_backend_name(),
                  bench_op_names[o->op], bench_dtype_names[o->dtype]);
@@ -66,9 +54,9 @@ static int check_memory(const struct bench_options *o, const struct bench_job *j
 }
 
 /* All sizes of one collective: 0, or the exit status. */
-static int run_collective(const struct bench_options *o, const struct bench_job *job, int collective)
+static int run_collective(const struct bench_options *o, const struct bench_job *job, int collective, struct bench_checked *checked, int *rows)
 {
-    uint64_t last = UINT64_MAX, wrong = 0;
+    uint64_t last = UINT64_MAX;
 
     for (uint64_t want = o->min_bytes; want <= o->max_bytes; want = size_after(o, want)) {
         struct bench_row row = {.collective = (enum hx_function)collective};
@@ -78,12 +66,13 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
         last = row.bytes;
         if (job->rank == 0)
             bench_report_before(o, &row);
-        if (bench_row_run(o, job, &row, &wrong))
+        if (bench_row_run(o, job, &row, checked))
             bench_backend_abort(1);
         if (job->rank == 0)
             bench_report_row(o, &row);
-        if (o->check && bench_worst(wrong != 0))
+        if (o->check && bench_worst(checked->wrong != 0))
             return 1;
+        ++*rows;
     }
     return 0;
 }
@@ -91,7 +80,8 @@ static int run_collective(const struct bench_options *o, const struct bench_job 
 static int run(const struct bench_options *o, struct bench_job *job)
 {
     char error[OPTION_TEXT_BYTES];
-    int lacking = -1, status = 0;
+    struct bench_checked checked = {0}, all;
+    int lacking = -1, status = 0, rows = 0;
 
     if (bench_job_open(job) || (lacking = check_memory(o, job)) < 0)
         bench_backend_abort(1);
@@ -103,9 +93,13 @@ static int run(const struct bench_options *o, struct bench_job *job)
         bench_report_begin(o, job);
     bench_data_open(o->dtype, o->op, job->size);
     for (int i = 0; i < o->ncollectives && status == 0; i++)
-        status = run_collective(o, job, o->collectives[i]);
+        status = run_collective(o, job, o->collectives[i], &checked, &rows);
+    if (o->check && !status && bench_allreduce(&checked, &all, 2, HX_UINT64, HX_SUM))
+        bench_backend_abort(1);
     if (job->rank != 0)
         return status;
+    if (o->check && !status)
+        bench_report_checked(&all, rows, job->size);
     if (bench_report_close(o, status == 0, error) == 0)
         return standard_output_check(bench_backend_tool) ? 1 : status;
     fprintf(stderr, "%s: %s\n", bench_backend_tool, error);
@@ -118,6 +112,7 @@ int main(int argc, char **argv)
     struct bench_job job = {0};
 
     hx_streams_hold(O_CLOEXEC);
+    screen_open();
     bench_options_parse(&o, argc, argv);
     int status = bench_backend_init(&argc, &argv, &job.rank, &job.size);
     /* a job prints it once; if no job can start, it is printed all the same */

@@ -123,6 +123,8 @@ extern const char *const bench_op_names[HX_OP_COUNT + 1];
 
 /* bench_options.c */
 void bench_options_parse(struct bench_options *o, int argc, char **argv); /* a fault goes to o->error */
+int bench_sizes_check(const struct bench_options *o, char error[OPTION_TEXT_BYTES]); /* 0, or -1 */
+int bench_op_check(const struct bench_options *o, char error[OPTION_TEXT_BYTES]); /* is the operation defined for the type? 0, or -1 */
 int bench_options_answer(const struct bench_options *o); /* --help, --version; the exit status */
 
 /* bench_data.c: inputs are a pure function of (rank, index, call), so every rank knows everybody's. */
@@ -153,8 +155,13 @@ void bench_wire_measure(struct bench_job *job);
  * the same rows. 0; -1 when the backend failed; else the exit status, after telling which row has not enough where. */
 int bench_memory_check(const struct bench_options *o, const struct bench_job *job, const struct bench_row *rows, int n, int times);
 
+struct bench_checked { /* elements of results, with --check */
+    uint64_t elements, wrong;
+};
+
 /* bench_run.c: 0, or -1 when the backend failed; *wrong counts what --check found on this rank. */
-int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row, uint64_t *wrong);
+int bench_row_run(const struct bench_options *o, const struct bench_job *job, struct bench_row *row,
+                  struct bench_checked *checked);
 
 /* bench_bound.c: floor_us is the measured memory floor. */
 void bench_bound_set(const struct bench_options *o, const struct bench_job *job, double floor_us,
@@ -170,6 +177,7 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
 void bench_report_before(const struct bench_options *o, const struct bench_row *row); /* is measured: what is known by then is written */
 void bench_report_row(const struct bench_options *o, const struct bench_row *row);
 /* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
+void bench_report_checked(const struct bench_checked *checked, int sizes, int ranks); /* of all ranks; none is wrong */
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES]);
 /* The same for the output of coll_report. This waits for coll_report: call it when no rank waits for this one. */
 int bench_report_end(char error[OPTION_TEXT_BYTES]);

@@ -2,6 +2,7 @@
 /* Memory for the buffers of a run, looked at before it begins: where it is short the kernel would kill a rank in the midst of it. */
 #include "tools/common/bench_backend.h"
 #include "tools/common/bench_loop.h"
+#include "runtime/base/size.h"
 #include "topo/cgroup.h"
 #include <stdlib.h>
 #include <unistd.h>
@@ -64,11 +65,11 @@ int bench_memory_check(const struct bench_options *o, const struct bench_job *jo
     if (bench_allreduce(&lacking, &first, 1, HX_INT32, HX_MIN))
         return -1;
     if (first == job->rank) {
-        char host[256] = "";
+        char host[256] = "", size[HX_SIZE_BYTES];
         gethostname(host, sizeof(host) - 1);
-        fprintf(stderr, "%s: --max: %s of %llu bytes takes %.1f GiB for buffers of all ranks (%d) on %s, but %s has %.1f GiB of "
+        fprintf(stderr, "%s: --max: %s of %s takes %.1f GiB for buffers of all ranks (%d) on %s, but %s has %.1f GiB of "
                         "memory left\n",
-                bench_backend_tool, bench_collective_names[rows[at / 2].collective], (unsigned long long)rows[at / 2].bytes, needed / GIB,
+                bench_backend_tool, bench_collective_names[rows[at / 2].collective], hx_size_format(rows[at / 2].bytes, size), needed / GIB,
                 at % 2 ? job->local_size : job->sharing, host, at % 2 ? "its control group" : "it", available[at % 2] / GIB);
     }
     return first < job->size ? 2 : 0;

@@ -84,9 +84,13 @@ int option_number(const char *option, const char *text, uint64_t low, uint64_t h
         *value = (uint64_t)number;
         return 0;
     }
-    snprintf(error, OPTION_TEXT_BYTES, "--%s=%s: expected a whole number from %llu to %llu%s", option, text,
-             (unsigned long long)low, (unsigned long long)high,
-             high >= BYTES_FROM ? " bytes, with an optional suffix K, M or G (powers of 1024)" : "");
+    char least[HX_SIZE_BYTES], most[HX_SIZE_BYTES];
+    if (high >= BYTES_FROM)
+        snprintf(error, OPTION_TEXT_BYTES, "--%s=%s: expected a number of bytes from %s to %s, such as 8, 64K or 64KiB, 1M, 1G "
+                 "(powers of 1024)", option, text, hx_size_format(low, least), hx_size_format(high, most));
+    else
+        snprintf(error, OPTION_TEXT_BYTES, "--%s=%s: expected a whole number from %llu to %llu", option, text,
+                 (unsigned long long)low, (unsigned long long)high);
     return -1;
 }
 
@@ -138,6 +142,15 @@ static void table_make(const struct option_tool *tool, struct argp_option table[
     table[n] = (struct argp_option){0};
 }
 
+/* An option that is not there for lists has one value. */
+static int repeated_refuse(const struct option_row *row, const char *text, char error[OPTION_TEXT_BYTES])
+{
+    if (row->kind == OPTION_FLAG || row->kind == OPTION_TAKE)
+        return 0;
+    snprintf(error, OPTION_TEXT_BYTES, "--%s=%.1000s: --%s is given twice; give it once", row->name, text, row->name);
+    return -1;
+}
+
 static int value_take(const struct option_row *row, void *options, const char *text, char error[OPTION_TEXT_BYTES])
 {
     void *field = (char *)options + row->field;
@@ -158,7 +171,7 @@ static int value_take(const struct option_row *row, void *options, const char *t
 }
 
 /* Report a word that getopt refuses: an unknown option, one without its value, or one with a value that it does not take. */
-static void refused_tell(const struct option *longs, const char *word, char error[OPTION_TEXT_BYTES])
+static void refused_tell(const struct argp_option *table, const struct option *longs, const char *word, char error[OPTION_TEXT_BYTES])
 {
     const char *names[ROWS_MAX + 1] = {NULL};
     char name[HX_NAME_BYTES];
@@ -170,10 +183,11 @@ static void refused_tell(const struct option *longs, const char *word, char erro
         names[i] = longs[i].name;
         known = known < 0 && longs[i].val == optopt ? i : known;
     }
-    known = known < 0 ? option_choose("option", name, names, error) : known;
-    if (known >= 0)
-        snprintf(error, OPTION_TEXT_BYTES, "option --%s %s", names[known],
-                 longs[known].has_arg ? "needs a value" : "takes no value");
+    if (known < 0 && (known = option_choose("option", name, names, error)) < 0)
+        return;
+    const struct argp_option *of = &table[known] - ((table[known].flags & OPTION_ALIAS) != 0);
+    snprintf(error, OPTION_TEXT_BYTES, "option --%s %s%s: %s", names[known], of->arg ? "needs a value, " : "takes no value",
+             of->arg ? of->arg : "", of->doc);
 }
 
 /* getopt's view of argp's table: words in their order, and a missing value is ':'. */
@@ -209,7 +223,7 @@ enum option_end option_parse(const struct option_tool *tool, int argc, char **ar
     opterr = optind = 0;
     for (; (key = getopt_long(argc, argv, letters, longs, NULL)) != -1; at = optind) {
         if (key == '?' || key == ':') {
-            refused_tell(longs, argv[at], error);
+            refused_tell(table, longs, argv[at], error);
             return OPTION_WRONG;
         }
         if (key == 'h' || key == 'V')
@@ -225,6 +239,8 @@ enum option_end option_parse(const struct option_tool *tool, int argc, char **ar
         const struct option_row *same = &tool->rows[row + 1];
         if (same->name && same->kind == OPTION_SAME && optarg && !strcmp(optarg, same->name + 1) && optind < argc)
             optarg = argv[optind++]; /* -np 4: letter and rest are the longer name, as mpirun has it */
+        if (*used >> row & 1 && repeated_refuse(&tool->rows[row], optarg, error) < 0)
+            return OPTION_WRONG;
         *used |= (uint64_t)1 << row;
         if (value_take(&tool->rows[row], options, optarg, error) < 0)
             return OPTION_WRONG;
@@ -233,6 +249,14 @@ enum option_end option_parse(const struct option_tool *tool, int argc, char **ar
         if ((took = tool->word(options, argv + at, error)) < 0)
             return OPTION_WRONG;
     return OPTION_GO_ON;
+}
+
+int option_is_given(const struct option_tool *tool, uint64_t used, const char *name)
+{
+    for (int i = 0; tool->rows[i].name; i++)
+        if (used >> i & 1 && !strcmp(tool->rows[i].name, name))
+            return 1;
+    return 0;
 }
 
 const char *option_foreign(const struct option_tool *tool, uint64_t used, unsigned commands)

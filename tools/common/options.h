@@ -11,7 +11,7 @@
 /* The index of text among the names, which end with NULL, or -1. */
 int option_choose(const char *what, const char *text, const char *const *names, char error[OPTION_TEXT_BYTES]);
 
-/* 0, or -1. Numbers may have a suffix K, M or G (powers of 1024). */
+/* 0, or -1. Numbers may have a unit, as 64K or 64KiB (see size.h). */
 int option_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value,
                   char error[OPTION_TEXT_BYTES]);
 
@@ -80,6 +80,8 @@ enum option_end { OPTION_GO_ON, OPTION_WRONG, OPTION_HELP, OPTION_VERSION };
 /* *used, unless it is NULL: a bit for each row that was given. */
 enum option_end option_parse(const struct option_tool *tool, int argc, char **argv, void *options, uint64_t *used,
                              char error[OPTION_TEXT_BYTES]);
+
+int option_is_given(const struct option_tool *tool, uint64_t used, const char *name);
 
 /* The first option used that none of these commands takes, or NULL. */
 const char *option_foreign(const struct option_tool *tool, uint64_t used, unsigned commands);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Files that appear as a whole, and standard output: see whole_file.h. */
 #include "tools/common/whole_file.h"
+#include "tools/common/screen.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -58,8 +59,10 @@ FILE *whole_file_open(struct whole_file *file, const char *path)
     struct stat there;
 
     *file = (struct whole_file){.out = NULL};
-    if (is_standard_output(path))
+    if (is_standard_output(path)) {
+        screen_leave();
         return file->out = stdout;
+    }
     int regular = whole_file_is_regular(path);
     if (regular && (file->error = name_find(file, path)) != 0) {
         errno = file->error;
@@ -113,6 +116,7 @@ static int output_error;
 
 void standard_output_write(const char *text, size_t bytes)
 {
+    screen_leave();
     if (fwrite(text, 1, bytes, stdout) != bytes && !output_error)
         output_error = errno;
 }

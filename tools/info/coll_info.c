@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_info: what Hierax is and sees, here or in a job. All ranks of a job take part; rank 0 prints. */
 #include "tools/info/coll_info.h"
+#include "tools/common/screen.h"
 #include "tools/info/doctor.h"
+#include "tools/common/quiet.h"
 #include "runtime/base/streams.h"
 #include <string.h>
 
@@ -55,11 +57,12 @@ int main(int argc, char **argv)
     int status = 0;
 
     hx_streams_hold(O_CLOEXEC);
+    screen_open();
     info_options_parse(&options, argc, argv);
     if (options.doctor && options.end == OPTION_GO_ON && !options.error[0])
         return doctor_run(&options); /* a job's ranks meet without hx_init */
     int anywhere = options.end != OPTION_GO_ON || options.algorithms || options.table || options.error[0];
-    hx_status_t started = hx_init(&world);
+    hx_status_t started = quiet_init(&world);
     if (started != HX_SUCCESS && !anywhere) /* one rank has reported why */
         return started == HX_ERR_ENV || started == HX_ERR_ARG ? 2 : 1;
     if (!anywhere)

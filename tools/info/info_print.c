@@ -12,6 +12,8 @@
  *                                                                                    eth0  1
  */
 #include "tools/info/coll_info.h"
+#include "runtime/base/size.h"
+#include "tools/common/screen.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -40,17 +42,42 @@ struct json_object *info_add(struct json_object *object, const char *format, ...
 
 /* ---- printing it: file NULL only measures */
 
-/* "shared_bytes" -> "shared bytes". Returns the length. */
+/* Is the value a number of bytes? People read it with a unit. */
+static const char *bytes_in(const char *key)
+{
+    const char *at = strstr(key, "bytes");
+
+    return at && (at == key || at[-1] == '_') && (!at[5] || at[5] == '_') ? at : NULL;
+}
+
+/* "l2_bytes_per_core" -> "l2 per core". Returns the length. */
 static int key_print(const char *key, FILE *file)
 {
-    for (const char *at = key; file && *at; at++)
-        fputc(*at == '_' ? ' ' : *at, file);
-    return (int)strlen(key);
+    const char *bytes = strcmp(key, "bytes") ? bytes_in(key) : NULL;
+    int length = 0;
+
+    for (const char *at = key; *at; at++) {
+        if (bytes && at == bytes - (bytes > key)) { /* the unit says it */
+            at += strlen("bytes") + (bytes > key) - 1;
+            continue;
+        }
+        if (file)
+            fputc(*at == '_' ? ' ' : *at, file);
+        length++;
+    }
+    return length;
+}
+
+/* A machine's memory is seldom a round number. */
+static uint64_t rounded(int64_t bytes)
+{
+    return bytes < INT64_C(1) << 30 ? (uint64_t)bytes : (uint64_t)bytes >> 20 << 20;
 }
 
 /* A value in one line; a list with commas. Returns the length. */
-static int value_print(struct json_object *value, FILE *file)
+static int value_print(const char *key, struct json_object *value, FILE *file)
 {
+    char size[HX_SIZE_BYTES];
     const int is_list = json_object_is_type(value, json_type_array) && json_object_array_length(value);
     const size_t n = is_list ? json_object_array_length(value) : 1;
     int length = 0;
@@ -59,6 +86,8 @@ static int value_print(struct json_object *value, FILE *file)
         struct json_object *one = is_list ? json_object_array_get_idx(value, i) : value;
         const char *text = json_object_is_type(one, json_type_array) ? NULL : json_object_get_string(one);
         text = text && *text ? text : "-";
+        if (json_object_is_type(one, json_type_int) && bytes_in(key))
+            text = hx_size_format(rounded(json_object_get_int64(one)), size);
         if (file)
             fprintf(file, "%s%s", i > 0 ? "," : "", text);
         length += (i > 0) + (int)strlen(text);
@@ -85,7 +114,9 @@ static void table_print(struct json_object *rows, int indent, FILE *file)
             if (out)
                 fprintf(out, "%*s", indent, "");
             for (int column = 0; cell; cell = cell->next, column++) {
-                const int length = i < 0 ? key_print(lh_entry_k(cell), out) : value_print(lh_entry_v(cell), out);
+                if (out && column)
+                    fputs(FOLD, out);
+                const int length = i < 0 ? key_print(lh_entry_k(cell), out) : value_print(lh_entry_k(cell), lh_entry_v(cell), out);
                 if (length > width[column])
                     width[column] = length;
                 if (out)
@@ -99,15 +130,15 @@ void info_print(struct json_object *object, int indent, FILE *file)
     int width = 0, n = 0;
 
     json_object_object_foreach(object, key, value)
-        if (!json_object_is_type(value, json_type_object) && !is_table(value) && (int)strlen(key) > width)
-            width = (int)strlen(key);
+        if (!json_object_is_type(value, json_type_object) && !is_table(value) && key_print(key, NULL) > width)
+            width = key_print(key, NULL);
     json_object_object_foreach(object, name, member) {
         const int below = json_object_is_type(member, json_type_object) || is_table(member);
         fprintf(file, "%s%*s", below && n > 0 ? "\n" : "", indent, "");
         const int length = key_print(name, file);
         if (!below) {
             fprintf(file, "%*s", width + 2 - length, "");
-            value_print(member, file);
+            value_print(name, member, file);
         }
         fputc('\n', file);
         if (is_table(member))

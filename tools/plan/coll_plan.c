@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/streams.h"
 #include "tools/common/json.h"
+#include "tools/common/screen.h"
 #include "tools/common/whole_file.h"
 #include "topo/ring_order.h"
 #include <errno.h>
@@ -282,6 +283,7 @@ int main(int argc, char **argv)
     static struct plan_options options;
 
     hx_streams_hold(O_CLOEXEC);
+    screen_open();
     plan_options_parse(&options, argc, argv);
     const int status = plan_commands[options.command].run(&options);
     return standard_output_check("coll_plan") ? 1 : status;

@@ -4,7 +4,9 @@
  * is the fastest of the candidates at each size that fit the name.
  */
 #include "tools/plan/coll_plan.h"
+#include "runtime/base/size.h"
 #include "tools/common/json.h"
+#include "tools/common/screen.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +147,7 @@ static void crossovers_find(struct comparison *c)
 static void comparison_print(const struct comparison *c)
 {
     const char *const *sides = c->options->sides;
+    char size[HX_SIZE_BYTES];
     int width[2], named = 0;
 
     for (int side = 0; side < 2; side++)
@@ -152,20 +155,20 @@ static void comparison_print(const struct comparison *c)
     for (int i = 0; i < c->npoints; i++)
         for (int side = 0; side < 2; side++)
             named |= strcmp(c->points[i].plan[side], sides[side]) != 0;
-    printf("%s on %s, predicted us\n\n%12s  %*s  %*s  %8s  faster\n", hx_coll_name(c->options->colls[0]),
-           c->options->shapes[0], "bytes", width[0], sides[0], width[1], sides[1], "ratio");
+    printf("%s on %s, predicted us\n\n%12s  %*s  %*s  %8s" FOLD "  faster\n", hx_coll_name(c->options->colls[0]),
+           c->options->shapes[0], "size", width[0], sides[0], width[1], sides[1], "ratio");
     for (int i = 0; i < c->npoints; i++) {
         const struct point *p = &c->points[i];
-        printf("%12.0f  %*.2f  %*.2f  %8.2f  %-*s", p->bytes, width[0], p->us[0], width[1], p->us[1],
+        printf("%12s  %*.2f  %*.2f  %8.2f" FOLD "  %-*s", hx_size_format((uint64_t)p->bytes, size), width[0], p->us[0], width[1], p->us[1],
                p->us[1] > 0 ? p->us[0] / p->us[1] : 1, width[0] > width[1] ? width[0] : width[1],
                differ(p) ? sides[leader_of(p)] : "equal");
         if (named)
-            printf("  %s | %s", p->plan[0], p->plan[1]);
+            printf(FOLD "  %s | %s", p->plan[0], p->plan[1]);
         printf("\n");
     }
     printf("\n");
     for (int i = 0; i < c->ncrossovers; i++)
-        printf("crossover: %s is faster from %.0f bytes on\n", sides[c->leader[i]], c->crossovers[i]);
+        printf("crossover: %s is faster from %s on\n", sides[c->leader[i]], hx_size_format((uint64_t)c->crossovers[i], size));
     if (!c->ncrossovers)
         printf("no crossover between these sizes\n");
 }

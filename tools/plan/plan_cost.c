@@ -8,7 +8,9 @@
  */
 #include "tools/plan/coll_plan.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/size.h"
 #include "tools/common/median.h"
+#include "tools/common/screen.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,16 +213,16 @@ static void lines_print(const struct plan_line *lines, int n)
         length = (int)strlen(lines[i].name);
         width = length > width ? length : width;
     }
-    printf("\n  %-*s %11s =", width, "plan, fastest first", "us");
+    printf("\n  %-*s %11s =" FOLD, width, "plan, fastest first", "us");
     for (int t = 0; t < PLAN_TERMS; t++)
         if (shown[t])
-            printf(" %9s", plan_term_names[t]);
+            printf(" %9s" FOLD, plan_term_names[t]);
     printf("\n");
     for (int i = 0; i < n; i++) {
-        printf("%s %-*s %11.*f  ", i ? " " : "*", width, lines[i].name, digits, lines[i].cost.total_us);
+        printf("%s %-*s %11.*f  " FOLD, i ? " " : "*", width, lines[i].name, digits, lines[i].cost.total_us);
         for (int t = 0; t < PLAN_TERMS; t++)
             if (shown[t])
-                printf(" %9.*f", digits, lines[i].us[t]);
+                printf(" %9.*f" FOLD, digits, lines[i].us[t]);
         printf("  %s\n", i ? lines[i].why : "fastest");
     }
 }
@@ -276,9 +278,20 @@ static const struct plan_line *line_find(const struct row *row, const char *name
     return NULL;
 }
 
+/* A column's head and its width: the plan's name, or its number if all names together are wider than the screen. */
+static int head_write(char head[HX_CANDIDATE_NAME_BYTES], const char *name, int number)
+{
+    if (number)
+        snprintf(head, HX_CANDIDATE_NAME_BYTES, "[%d]", number);
+    else
+        snprintf(head, HX_CANDIDATE_NAME_BYTES, "%s", name);
+    return strlen(head) < 9 ? 9 : (int)strlen(head);
+}
+
 /* Columns: the plans that any row has, in the order of the registry; "-": not one of that row's candidates. */
 static void table_print(const struct row *rows, int n)
 {
+    char head[HX_CANDIDATE_NAME_BYTES];
     const char **names = plan_memory(calloc((size_t)n * HX_MAX_CANDIDATES, sizeof(*names)));
     int nnames = 0;
 
@@ -287,18 +300,27 @@ static void table_print(const struct row *rows, int n)
             for (int i = 0; i < rows[r].n; i++)
                 if (rows[r].lines[i].candidate == &rows[r].job->candidates[c])
                     nnames = plan_name_add(names, nnames, rows[r].lines[i].name);
-    printf("%-14s %12s", "us; shape", "bytes");
+    int width = 25, numbered;
     for (int i = 0; i < nnames; i++)
-        printf("  %*s", strlen(names[i]) < 9 ? 9 : (int)strlen(names[i]), names[i]);
+        width += 2 + head_write(head, names[i], 0);
+    numbered = width > screen_columns();
+    for (int i = 0; numbered && i < nnames; i++)
+        printf("  [%d]%*s%s\n", i + 1, i < 9 ? 3 : 2, "", names[i]);
+    printf("%-14s %10s", "us; shape", "size");
+    for (int i = 0; i < nnames; i++) {
+        width = head_write(head, names[i], numbered ? i + 1 : 0);
+        printf(FOLD "  %*s", width, head);
+    }
     printf("\n");
     for (int r = 0; r < n; r++) {
-        printf("%-14s %12.0f", rows[r].job->shape_text, rows[r].job->bytes);
+        char size[HX_SIZE_BYTES];
+        printf("%-14s %10s", rows[r].job->shape_text, hx_size_format((uint64_t)rows[r].job->bytes, size));
         for (int i = 0; i < nnames; i++) {
             const struct plan_line *line = line_find(&rows[r], names[i]);
             char text[32] = "-";
             if (line)
                 snprintf(text, sizeof(text), "%s%.1f", line == &rows[r].lines[0] ? "*" : "", line->cost.total_us);
-            printf("  %*s", strlen(names[i]) < 9 ? 9 : (int)strlen(names[i]), text);
+            printf(FOLD "  %*s", head_write(head, names[i], numbered ? i + 1 : 0), text);
         }
         printf("\n");
     }

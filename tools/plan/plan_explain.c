@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_plan explain and big: the choice for one call, and what follows from it. */
 #include "tools/plan/coll_plan.h"
+#include "runtime/base/size.h"
 #include "runtime/plan/check.h"
+#include "tools/common/screen.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,21 +19,22 @@ size_t plan_live_slots(const struct plan_job *job, const struct hx_plan *plan)
 
 static void counts_print(const char *name, const struct hx_plan_stats *s)
 {
-    printf("    %-36s %6u %6u %9llu %13llu %9llu %13llu\n", name, s->rounds, s->steps,
-           (unsigned long long)s->messages, (unsigned long long)s->bytes_sent, (unsigned long long)s->inter_messages,
-           (unsigned long long)s->inter_bytes_sent);
+    char sent[HX_SIZE_BYTES], between[HX_SIZE_BYTES];
+
+    printf("    %-36s %6u %6u %9llu %10s" FOLD " %9llu %10s\n", name, s->rounds, s->steps,
+           (unsigned long long)s->messages, hx_size_format(s->bytes_sent, sent), (unsigned long long)s->inter_messages,
+           hx_size_format(s->inter_bytes_sent, between));
 }
 
 static void rank_print(const struct plan_job *job, int rank)
 {
     struct hx_plan *plan = plan_job_compose(job, rank);
     struct hx_plan_stats stats;
-    char name[64];
+    char name[64], size[5][HX_SIZE_BYTES];
 
     printf("\n");
     hx_explain_plan(plan, stdout);
-    printf("    %-36s %6s %6s %9s %13s %9s %13s\n", "", "rounds", "steps", "messages", "bytes sent", "to nodes",
-           "bytes");
+    printf("    %-36s %6s %6s %9s %10s" FOLD " %9s %10s\n", "", "rounds", "steps", "messages", "sent", "to nodes", "sent");
     for (int s = 0; s < plan->nstages; s++) {
         hx_stage_count(plan, s, job->shape, &job->sizes, &stats);
         snprintf(name, sizeof(name), "stage %d (%s)", s, plan->stages[s].algorithm);
@@ -39,9 +42,10 @@ static void rank_print(const struct plan_job *job, int rank)
     }
     hx_plan_count(plan, job->shape, &job->sizes, &stats);
     counts_print("the plan", &stats);
-    printf("    live slots %zu bytes; slots written %llu, read %llu bytes, fetched %llu; the plan itself %zu bytes\n",
-           plan_live_slots(job, plan), (unsigned long long)stats.slot_bytes_written,
-           (unsigned long long)stats.slot_bytes_read, (unsigned long long)stats.bytes_fetched, stats.plan_bytes);
+    printf("    live slots %s; slots written %s, read %s, fetched %s; the plan itself %s\n",
+           hx_size_format(plan_live_slots(job, plan), size[0]), hx_size_format(stats.slot_bytes_written, size[1]),
+           hx_size_format(stats.slot_bytes_read, size[2]), hx_size_format(stats.bytes_fetched, size[3]),
+           hx_size_format(stats.plan_bytes, size[4]));
     hx_plan_release(plan);
 }
 
@@ -49,11 +53,12 @@ void plan_head_print(const struct plan_job *job)
 {
     const struct hx_sizes *sizes = &job->sizes;
 
-    printf("%s of %.0f bytes (%llu x %s%s) on %s: %d rank%s, %d node%s; last-level cache %llu bytes, %.2f ranks per core\n",
-           hx_coll_name(job->coll), job->bytes, (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
+    char size[HX_SIZE_BYTES], cache[HX_SIZE_BYTES];
+    printf("%s of %s (%llu x %s%s) on %s: %d rank%s, %d node%s; last-level cache %s, %.2f ranks per core\n",
+           hx_coll_name(job->coll), hx_size_format((uint64_t)job->bytes, size), (unsigned long long)sizes->count, hx_dtype_name(job->options->dtype),
            hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks,
            job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
-           (unsigned long long)job->options->llc_bytes, job->planner.cost.oversubscription);
+           hx_size_format(job->options->llc_bytes, cache), job->planner.cost.oversubscription);
     if (job->planner.node_points || (job->planner.net_points && job->shape->nnodes > 1))
         printf("cost model from the table: of the node fitted to %d points, of %s to %d (0: default model)\n", job->planner.node_points,
                job->options->provider, job->planner.net_points);
@@ -216,11 +221,13 @@ static int big_check(const struct plan_job *job, const char *shape)
     small = sends && e.least_message < message_floor(job);
     /* bind refuses slots that exceed the bank */
     large = e.node_slots > job->options->llc_bytes / 2 || e.rank_slots > job->planner.bank_bytes;
-    printf("%-10s %-21s %-30s %5llu/%-3llu", shape, hx_coll_name(job->coll), job->name,
+    char least[HX_SIZE_BYTES], most[HX_SIZE_BYTES], slots[HX_SIZE_BYTES];
+    printf("%-10s %-21s %-30s" FOLD " %5llu/%-3llu", shape, hx_coll_name(job->coll), job->name,
            (unsigned long long)job->sizes.fine_slices, (unsigned long long)job->sizes.coarse_slices);
-    printf(" %9zu..%-9zu%s", sends ? e.least_message : 0, e.most_message, small ? " TOO SMALL" : "");
-    printf(" %9zu%s %7.0f %6zu %9.0f %8zu\n", e.node_slots, large ? " TOO LARGE" : "", e.steps / e.ranks, e.most_steps,
-           e.plan_bytes / e.ranks, e.most_plan);
+    printf(FOLD " %9s..%-9s%s", hx_size_format(sends ? e.least_message : 0, least), hx_size_format(e.most_message, most),
+           small ? " TOO SMALL" : "");
+    printf(FOLD " %9s%s" FOLD " %7.0f %6zu" FOLD " %9.0f %8zu\n", hx_size_format(e.node_slots, slots), large ? " TOO LARGE" : "",
+           e.steps / e.ranks, e.most_steps, e.plan_bytes / e.ranks, e.most_plan);
     return small || large;
 }
 
@@ -229,10 +236,11 @@ int plan_big(const struct plan_options *options)
     static const char *const named[] = {"4x96", "16x96", "64x192"};
     int n = options->nshapes ? options->nshapes : 3, checked = 0, failed = 0;
 
-    printf("%llu bytes, last-level cache %llu; wanted: messages between nodes >= %d bytes, a node's live slots <= %llu\n",
-           (unsigned long long)options->sizes[0], (unsigned long long)options->llc_bytes, MESSAGE_MIN_BYTES,
-           (unsigned long long)options->llc_bytes / 2);
-    printf("%-10s %-21s %-30s %9s %20s %9s %14s %18s\n", "shape", "collective", "plan", "slices", "messages, bytes",
+    char size[4][HX_SIZE_BYTES];
+    printf("%s, last-level cache %s; wanted: messages between nodes >= %s, a node's live slots <= %s\n",
+           hx_size_format(options->sizes[0], size[0]), hx_size_format(options->llc_bytes, size[1]),
+           hx_size_format(MESSAGE_MIN_BYTES, size[2]), hx_size_format(options->llc_bytes / 2, size[3]));
+    printf("%-10s %-21s %-30s" FOLD " %9s" FOLD " %20s" FOLD " %9s" FOLD " %14s" FOLD " %18s\n", "shape", "collective", "plan", "slices", "messages",
            "slots", "steps mean/max", "plan bytes");
     for (int i = 0; i < n; i++)
         for (int c = 0; c < options->ncolls; c++) {

@@ -207,6 +207,12 @@ static void together_check(const struct plan_options *o, uint64_t used)
                     "coll_plan compare allreduce ring rdh --shape 8x1");
     if (command == BIG && o->nsizes > 1)
         plan_refuse("big takes one size");
+    if (o->one_rank && o->all_ranks)
+        plan_refuse("choose only one of --rank and --all-ranks");
+    if (option_is_given(&tool, used, "root") && o->ncolls == 1 && !hx_coll_is_rooted((enum hx_coll)o->colls[0]))
+        plan_refuse("--root=%llu has no effect: %s has no root", (unsigned long long)o->root, hx_coll_name((enum hx_coll)o->colls[0]));
+    if (command == COMPARE && !strcmp(o->sides[0], o->sides[1]))
+        plan_refuse("compare takes two different plans or algorithms; both are \"%s\"", o->sides[0]);
     if (o->json && o->table)
         plan_refuse("choose only one of --json and --table");
     if (o->ring_order && !o->nshapes)
@@ -237,9 +243,9 @@ void plan_options_parse(struct plan_options *o, int argc, char **argv)
         exit(end == OPTION_HELP ? plan_help(o->command, option_rows) : option_answer(&tool, end, "coll_plan", hx_version()));
     if (end == OPTION_WRONG)
         plan_refuse("%s", error);
+    o->one_rank = o->rank != UINT64_MAX;
     together_check(o, used);
     const unsigned command = 1u << o->command;
-    o->one_rank = o->rank != UINT64_MAX;
     o->rank = o->one_rank ? o->rank : 0;
     o->by_table = (EXPLAIN | DRAW) & command && !o->nalgorithms;
     o->by_model = ((EXPLAIN | DRAW | COST | COMPARE) & command) != 0;

@@ -18,6 +18,7 @@
  */
 #include "tools/plan/coll_plan.h"
 #include "runtime/plan/check.h"
+#include "tools/common/screen.h"
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -179,7 +180,7 @@ static void candidate_verify(struct totals *t, struct hx_candidate candidate)
         shapes += fits;
     }
     if (shapes)
-        printf("%-21s %-45s %4d shapes %6ld checks  %s\n", hx_coll_name(candidate.coll), name, shapes,
+        printf("%-21s %-45s" FOLD " %4d shapes %6ld checks  %s\n", hx_coll_name(candidate.coll), name, shapes,
                t->passed + t->failed - passed - failed, t->failed > failed ? "FAILED" : "passed");
     fflush(stdout);
 }

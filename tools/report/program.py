@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -13,13 +14,44 @@ from outputs import Unwritten, stream_write
 from pages import Refused
 
 
+def columns(stream: int) -> int:
+    """The width of the screen that a stream goes to, at most 100, as tools/common/screen.c has it; 0: no screen."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit() and int(given) > 0:
+        return min(max(int(given), 40), 100)
+    try:
+        return min(max(os.get_terminal_size(stream).columns or 80, 40), 100)
+    except OSError:
+        return 0
+
+
+def folded(words: str, width: int) -> str:
+    """Lines of at most this width: cut between columns, or else between words."""
+    lines = []
+    for line in words.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + 4)
+        while 0 < width < len(line):
+            gaps = [m for m in re.finditer(r"  +", line) if width // 2 < m.start() <= width]
+            if gaps:  # the next column keeps its place in its line
+                cut = gaps[-1].start()
+                rest = indent + line[cut:]
+            else:
+                cut = line.rfind(" ", len(indent), width + 1)
+                cut = cut if cut > 0 else width
+                rest = indent + line[cut:].lstrip()
+            lines.append(line[:cut].rstrip())
+            line = rest
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def say(words: str) -> None:
-    stream_write(1, words.encode())
+    stream_write(1, folded(words, columns(1)).encode())
 
 
 def complain(name: str, words: str) -> None:
     with contextlib.suppress(OSError):
-        stream_write(2, f"{name}: {words}\n".encode(errors="surrogateescape"))
+        stream_write(2, folded(f"{name}: {words}\n", columns(2)).encode(errors="surrogateescape"))
 
 
 def version(name: str) -> str:

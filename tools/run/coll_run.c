@@ -3,6 +3,7 @@
  * options. */
 #include "tools/run/coll_run.h"
 #include "tools/common/options.h"
+#include "tools/common/screen.h"
 #include "runtime/base/streams.h"
 #include "topo/shape.h"
 #include "tools/common/whole_file.h"
@@ -182,6 +183,7 @@ int main(int argc, char **argv)
     struct options options = {.kill_after = 2};
 
     hx_streams_hold(0); /* for the ranks too */
+    screen_open();
     forget_launchers();
     if (argc == 2 && !strcmp(argv[1], KEEPER_OPTION))
         return keeper_run();

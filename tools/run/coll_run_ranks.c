@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ranks of this machine: set up what they share, start them, send them signals, and see how they end. */
 #include "tools/run/coll_run.h"
+#include "tools/common/screen.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +117,8 @@ void ranks_environment(const struct ranks *ranks, const char *root, const char *
     setenv("HX_SECRET", secret, 1);
     setenv("HX_BOOTSTRAP", "auto", 1);
     number_set("HX_LAUNCHER", (int)getpid());
+    if (ranks->piped && screen_columns() < INT_MAX) /* the ranks write to pipes; a screen takes their lines and "[rank] " */
+        number_set("COLUMNS", screen_columns() - snprintf(NULL, 0, "[%d] ", ranks->size - 1));
     setenv("IPATH_NO_BACKTRACE", "1", 0); /* a library of libfabric's would catch signals while it is loaded */
 }
 

@@ -2,6 +2,7 @@
 /* coll_tune finds the fastest plans for the shape of a job, and writes a table of them. Rank 0 has the table; all ranks measure. */
 #include "tools/tune/coll_tune.h"
 #include "tools/common/bench_backend.h"
+#include "tools/common/screen.h"
 #include "tools/common/whole_file.h"
 #include "runtime/base/streams.h"
 #include <fcntl.h>
@@ -331,6 +332,7 @@ int main(int argc, char **argv)
     int status;
 
     hx_streams_hold(O_CLOEXEC);
+    screen_open();
     bench_backend_tool = "coll_tune";
     tune_options_parse(&o, argc, argv);
     status = o.error[0] || tune_is_job(&o) ? run_job(&o) : tune_files(&o);

@@ -225,6 +225,7 @@ void tune_told(const struct tune_run *run, const struct tune_point *point);
 void tune_rows_print(FILE *out, const struct tune_run *run); /* of each point that is known */
 void tune_summary(const struct tune_run *run);
 /* "flat(nary) slice 131072" */
+const char *tune_clear(void); /* in front of a line that replaces the line of progress; "": no terminal */
 const char *tune_choice_text(const struct hx_table_entry *entry, char text[HX_CANDIDATE_NAME_BYTES + 32]);
 int tune_is_default(const struct hx_table_entry *entry);
 /* For coll_report: a point that was measured, by its survey, or known; and all. complete: the run is over, and no point is missing. */

@@ -5,6 +5,7 @@
  * one loses half of its speed in the other; within a job no repetition shows that.
  */
 #include "tools/tune/coll_tune.h"
+#include "runtime/base/size.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -21,6 +22,7 @@ static uint64_t size_of(const struct hx_table_entry *entry)
 static int can_race(struct tune_run *run, const struct tune_point *point)
 {
     const char *missing;
+    char size[HX_SIZE_BYTES];
     struct tune_survey *survey = &run->survey;
 
     tune_survey_find(run->tuner, point, 0, INFINITY, survey);
@@ -28,8 +30,8 @@ static int can_race(struct tune_run *run, const struct tune_point *point)
               : tune_plan_find(survey, survey->n, point->entry.default_plan) < 0 ? point->entry.default_plan
                                                                                  : NULL;
     if (missing)
-        fprintf(stderr, "coll_tune: %s of %llu bytes: %s is not among the plans of this job; the entry stays as it is\n",
-                bench_collective_names[point->collective], (unsigned long long)point->bytes, missing);
+        fprintf(stderr, "coll_tune: %s of %s: %s is not among the plans of this job; the entry stays as it is\n",
+                bench_collective_names[point->collective], hx_size_format(point->bytes, size), missing);
     return !missing;
 }
 
@@ -90,7 +92,7 @@ enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *po
     struct hx_table_entry *entry = &point->entry;
     struct tune_plan plans[2] = {{.name = ""}, {.slice_bytes = entry->slice_bytes}};
     struct tune_race race = {.before = -1, .until = 1};
-    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
+    char chosen[HX_CANDIDATE_NAME_BYTES + 32], size[HX_SIZE_BYTES];
 
     tune_choice_text(entry, chosen);
     snprintf(plans[0].name, sizeof(plans[0].name), "%s", entry->default_plan);
@@ -108,8 +110,8 @@ enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *po
     entry->slice_bytes = 0;
     entry->us = entry->default_us;
     if (run->job.rank == 0)
-        fprintf(stderr, "%scoll_tune: %s %llu bytes: %s took %.2f times the default's time in this job%s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "",
-                bench_collective_names[point->collective], (unsigned long long)point->bytes, chosen, ratio->median,
+        fprintf(stderr, "%scoll_tune: %s of %s: %s took %.2f times the default's time in this job%s\n", tune_clear(),
+                bench_collective_names[point->collective], hx_size_format(point->bytes, size), chosen, ratio->median,
                 ratio->median < 1 ? ", too little to be sure" : "");
     return outcome;
 }

@@ -2,7 +2,9 @@
 /* coll_tune's commands that need no job: tables are read, compared and joined. */
 #include "tools/tune/coll_tune.h"
 #include "runtime/base/error.h"
+#include "runtime/base/size.h"
 #include "tools/common/options.h"
+#include "tools/common/screen.h"
 #include "tools/common/whole_file.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -62,10 +64,12 @@ static const char *key_text(const struct hx_table_entry *e, char text[256])
 
 static const char *range_text(uint64_t from, uint64_t to, char text[64])
 {
+    char least[HX_SIZE_BYTES], most[HX_SIZE_BYTES];
+
     if (to > INT64_MAX)
-        snprintf(text, 64, "from %llu bytes on", (unsigned long long)from);
+        snprintf(text, 64, "from %s on", hx_size_format(from, least));
     else
-        snprintf(text, 64, "%llu to %llu bytes", (unsigned long long)from, (unsigned long long)to);
+        snprintf(text, 64, "%s to %s", hx_size_format(from, least), hx_size_format(to, most));
     return text;
 }
 
@@ -333,10 +337,12 @@ int tune_files(const struct tune_options *o)
 
     if (o->bench.end != OPTION_GO_ON)
         return tune_options_answer(o);
-    if (o->schema)
+    if (o->schema) {
+        screen_leave();
         printf("%s", hx_table_schema);
-    else
+    } else {
         status = commands[o->command](o);
+    }
     if (fflush(stdout) || ferror(stdout)) {
         perror("coll_tune: standard output");
         return 1;

@@ -6,6 +6,8 @@
  */
 #include "tools/tune/coll_tune.h"
 #include "runtime/base/error.h"
+#include "runtime/base/size.h"
+#include "tools/common/screen.h"
 #include "tools/common/whole_file.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +33,14 @@ struct judgement {
 static int verdict_add(struct judgement *judgement, enum hx_coll coll, double bytes, const char *pick, const struct tune_plan *plans, int n)
 {
     struct verdict *more = realloc(judgement->verdicts, (size_t)(judgement->n + 1) * sizeof(*more)), *v = more + judgement->n;
+    char size[HX_SIZE_BYTES];
 
     if (!more)
         return -1;
     judgement->verdicts = more;
     *v = (struct verdict){.best_us = INFINITY};
     snprintf(v->pick, sizeof(v->pick), "%s", pick);
-    snprintf(v->point, sizeof(v->point), "%s %.0f on %.63s", hx_coll_name(coll), bytes, judgement->shape);
+    snprintf(v->point, sizeof(v->point), "%s %s on %.63s", hx_coll_name(coll), hx_size_format((uint64_t)bytes, size), judgement->shape);
     for (int i = 0; i < n; i++) {
         if (plans[i].us > 0 && plans[i].us < v->best_us) {
             v->best_us = plans[i].us;
@@ -65,10 +68,11 @@ static void judgement_print(struct judgement *judgement, int most)
 
     if (n)
         qsort(v, (size_t)n, sizeof(*v), worst_first);
-    printf("%-40s %6s  %-34s %11s  %-34s %11s\n", "point", "ratio", "chosen", "us", "best", "us");
+    printf("%-40s %6s" FOLD "  %-34s %11s" FOLD "  %-34s %11s\n", "point", "ratio", "chosen", "us", "best", "us");
     for (int i = 0; i < n; i++) {
         if (i < most)
-            printf("%-40s %6.2f  %-34s %11.2f  %-34s %11.2f\n", v[i].point, v[i].ratio, v[i].pick, v[i].pick_us, v[i].best, v[i].best_us);
+            printf("%-40s %6.2f" FOLD "  %-34s %11.2f" FOLD "  %-34s %11.2f\n", v[i].point, v[i].ratio, v[i].pick, v[i].pick_us,
+                   v[i].best, v[i].best_us);
         above += v[i].ratio > 1.3;
     }
     printf("# %d points: time of the chosen plan / best time: median %.2f, largest %.2f, above 1.3 at %d\n", n,
@@ -96,8 +100,9 @@ struct json_object *tune_judge_point(const struct tune_point *point, const struc
     json_add_text(p, "collective", hx_coll_name(point->coll));
     json_add_int(p, "bytes", point->bytes);
     json_object_object_add(p, "plans", plans);
-    fprintf(stderr, "coll_tune: %s %llu bytes: %s %.2f us, best %s %.2f us: %.2f x\n", hx_coll_name(point->coll),
-            (unsigned long long)point->bytes, first->name, first->us, best->name, best->us, first->us / best->us);
+    char size[HX_SIZE_BYTES];
+    fprintf(stderr, "%scoll_tune: %s of %s: %s %.2f us, best %s %.2f us: %.2f x\n", tune_clear(), hx_coll_name(point->coll),
+            hx_size_format(point->bytes, size), first->name, first->us, best->name, best->us, first->us / best->us);
     return p;
 }
 

@@ -54,6 +54,10 @@ static int budget_take(void *options, const char *text, char error[OPTION_TEXT_B
     char *end;
     double unit = 1;
 
+    if (o->budget_s > 0) {
+        snprintf(error, OPTION_TEXT_BYTES, "--budget=%s: --budget is given twice; give it once", text);
+        return -1;
+    }
     o->budget_s = strtod(text, &end);
     if (*end == 's' || *end == 'm' || *end == 'h')
         unit = *end == 's' ? 1 : *end == 'm' ? 60 : 3600, end++;
@@ -69,7 +73,7 @@ static const struct option_row option_rows[] = {
      1, ON_JOB | ON(TUNE_MERGE) | ON_MODEL_FILES, IS_TEXT(output)},
     {"collectives", 0, "A,B...", "tune these (default: all; if --dtype is an integer or a 16-bit float: the "
      "reductions)", 2, ON_JOB, IS_TAKEN(collectives_take)},
-    {"min", 0, "BYTES", "smallest size (default 8); suffixes K M G are powers of 1024",
+    {"min", 0, "BYTES", "smallest size (default 8), as 64K or 64KiB; K M G are powers of 1024",
      2, ON_JOB, IS_COUNT(bench.min_bytes, 0, BYTES_MOST)},
     {"max", 0, "BYTES", "largest size (default 16M; model: 1M; confirm: 1024G)",
      2, ON_JOB, IS_COUNT(bench.max_bytes, 0, BYTES_MOST)},
@@ -200,9 +204,8 @@ static void together_check(struct tune_options *o, uint64_t used)
         snprintf(o->error, sizeof(o->error), "\"%s\": confirm takes its table with -o: coll_tune confirm -o FILE", o->files[0]);
     else if (tune_is_job(o) && o->command != TUNE_JUDGE && !strcmp(o->output, "-"))
         snprintf(o->error, sizeof(o->error), "--output=-: name a file, because coll_tune writes the table after every point");
-    else if (tune_is_job(o) && o->bench.min_bytes > o->bench.max_bytes)
-        snprintf(o->error, sizeof(o->error), "--min=%llu is above --max=%llu", (unsigned long long)o->bench.min_bytes,
-                 (unsigned long long)o->bench.max_bytes);
+    else if (tune_is_job(o) && bench_sizes_check(&o->bench, o->error) == 0)
+        bench_op_check(&o->bench, o->error);
 }
 
 void tune_options_parse(struct tune_options *o, int argc, char **argv)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_tune's output: its progress, its results, and the same with all plans tried as JSON, for coll_report. */
 #include "tools/tune/coll_tune.h"
+#include "runtime/base/size.h"
+#include "tools/common/screen.h"
 #include <string.h>
 #include <unistd.h>
 
@@ -40,16 +42,21 @@ void tune_progress(const struct tune_run *run, int at, double elapsed_s)
     const struct sums s = sums_of(run);
     const double budget_s = run->o->budget_s;
     double left_s = s.measured ? elapsed_s / s.measured * (run->npoints - s.done) : budget_s;
-    char bar[BAR + 1] = "";
+    char bar[BAR + 1] = "", size[HX_SIZE_BYTES];
 
     if (!isatty(STDERR_FILENO))
         return;
     left_s = fmin(left_s, budget_s - elapsed_s);
     memset(bar, '.', BAR);
     memset(bar, '#', (size_t)(s.done * BAR / run->npoints));
-    fprintf(stderr, "\r\033[K[%s] %d of %d  %d:%02d left  %s %llu bytes", bar, s.done, run->npoints, (int)left_s / 60, (int)left_s % 60,
-            bench_collective_names[run->points[at].collective], (unsigned long long)run->points[at].bytes);
+    fprintf(stderr, "\r\033[K[%s] %d of %d  %d:%02d left  %s of %s", bar, s.done, run->npoints, (int)left_s / 60, (int)left_s % 60,
+            bench_collective_names[run->points[at].collective], hx_size_format(run->points[at].bytes, size));
     fflush(stderr);
+}
+
+const char *tune_clear(void)
+{
+    return isatty(STDERR_FILENO) ? "\r\033[K" : "";
 }
 
 const char *tune_choice_text(const struct hx_table_entry *entry, char text[HX_CANDIDATE_NAME_BYTES + 32])
@@ -72,12 +79,12 @@ int tune_is_default(const struct hx_table_entry *entry)
 void tune_told(const struct tune_run *run, const struct tune_point *point)
 {
     const struct hx_table_entry *entry = &point->entry;
-    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
+    char chosen[HX_CANDIDATE_NAME_BYTES + 32], size[HX_SIZE_BYTES];
 
     if (isatty(STDERR_FILENO))
         return;
-    fprintf(stderr, "coll_tune: %d of %d: %s %llu bytes: %s %.2f us", sums_of(run).done, run->npoints,
-            bench_collective_names[point->collective], (unsigned long long)point->bytes, tune_choice_text(entry, chosen), entry->us);
+    fprintf(stderr, "coll_tune: %d of %d: %s of %s: %s %.2f us", sums_of(run).done, run->npoints,
+            bench_collective_names[point->collective], hx_size_format(point->bytes, size), tune_choice_text(entry, chosen), entry->us);
     if (tune_is_default(entry))
         fprintf(stderr, ", the default\n");
     else
@@ -91,22 +98,22 @@ static int left_out(const struct tune_point *point)
 
 void tune_rows_print(FILE *out, const struct tune_run *run)
 {
-    char chosen[HX_CANDIDATE_NAME_BYTES + 32];
+    char chosen[HX_CANDIDATE_NAME_BYTES + 32], size[HX_SIZE_BYTES];
 
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
-    fprintf(out, "%-20s %11s  %-32s %10s  %-40s %10s %7s %6s %6s\n", "collective", "bytes", "default plan", "us", "chosen plan", "us",
-            "speedup", "raced", "pruned");
+    fprintf(stderr, "%s", tune_clear());
+    fprintf(out, "%-20s %10s" FOLD "  %-32s %10s" FOLD "  %-40s %10s" FOLD " %7s" FOLD " %6s" FOLD " %6s\n", "collective", "size",
+            "default plan", "us", "chosen plan", "us", "speedup", "raced", "pruned");
     for (const struct tune_point *p = run->points; p < run->points + run->npoints; p++) {
         const struct hx_table_entry *entry = &p->entry;
         if (!p->known && !p->measured)
             continue;
-        fprintf(out, "%-20s %11llu  %-32s %10.2f  %-40s %10.2f %7.2f ", bench_collective_names[p->collective], (unsigned long long)p->bytes,
-                entry->default_plan, entry->default_us, tune_choice_text(entry, chosen), entry->us, gain(entry));
+        fprintf(out, "%-20s %10s" FOLD "  %-32s %10.2f" FOLD "  %-40s %10.2f" FOLD " %7.2f" FOLD, bench_collective_names[p->collective],
+                hx_size_format(p->bytes, size), entry->default_plan, entry->default_us, tune_choice_text(entry, chosen), entry->us,
+                gain(entry));
         if (p->known)
-            fprintf(out, "%6s %6s\n", "-", "-");
+            fprintf(out, " %6s" FOLD " %6s\n", "-", "-");
         else
-            fprintf(out, "%6d %6d\n", p->raced, left_out(p));
+            fprintf(out, " %6d" FOLD " %6d\n", p->raced, left_out(p));
     }
 }
 
