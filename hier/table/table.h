@@ -24,6 +24,7 @@
 #pragma once
 
 #include "hier/cost/cost.h"
+#include "runtime/base/env.h"
 #include <stdio.h>
 
 #define HX_TABLE_VERSION 1
@@ -31,8 +32,6 @@
 #define HX_TABLE_PROVIDER_BYTES 32
 #define HX_TABLE_MODELS 8 /* at most */
 #define HX_TABLE_MAX_BYTES (4 << 20) /* of a file */
-#define HX_SLICE_LEAST 512           /* bytes of the vector: shorter ones are mostly hand-overs */
-#define HX_SLICE_MOST 1073741824
 
 struct hx_table_entry {
     /* the calls that it is for */

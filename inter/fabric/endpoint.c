@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define RAIL_FILES 12 /* descriptors of a rail over sockets: native tcp opens so many before the first connection */
-#define CHUNK_MIN_BYTES (HX_EAGER_BYTES / HX_GRANT) /* a short message has no credits, so it must not repeat a chunk number */
+_Static_assert(HX_CHUNK_LEAST >= HX_EAGER_BYTES / HX_GRANT, "a short message has no credits, so it must not repeat a chunk number");
 
 struct hx_fabric_test hx_fabric_test;
 
@@ -63,8 +63,8 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
     if (net->pieces_most == 0)
         net->pieces_most = 1;
     net->chunk_bytes = smaller(env->chunk > 0 ? (size_t)env->chunk : net->traits->chunk_bytes, net->info->ep_attr->max_msg_size);
-    if (net->chunk_bytes < CHUNK_MIN_BYTES)
-        net->chunk_bytes = CHUNK_MIN_BYTES;
+    if (net->chunk_bytes < HX_CHUNK_LEAST)
+        net->chunk_bytes = HX_CHUNK_LEAST;
     net->rx_size = SIZE_MAX;
     for (struct hx_rail *rail = net->rails; rail < net->rails + net->nrails; rail++) {
         if (rail->info->rx_attr->size > 0) /* 0: unknown */

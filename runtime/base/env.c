@@ -40,14 +40,32 @@ static const struct hx_env_row *row_find(const char *assignment, const char **va
     return NULL;
 }
 
+/* The new name of a setting of an earlier version; NULL: there was none of this name. */
+static const char *renamed(const char *name, size_t length)
+{
+    static const char *const names[][2] = {
+#define HX_ENV_RENAMED(old, now) {old, now},
+#include "runtime/base/env.def"
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i][0]) == length && memcmp(names[i][0], name, length) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 static void unknown_warn(const char *assignment, const char *where)
 {
     const size_t length = strcspn(assignment, "="), compared = length < HX_NAME_BYTES ? length : HX_NAME_BYTES;
-    const char *value, *nearest = hx_env_rows[0].name;
+    const char *value, *nearest = hx_env_rows[0].name, *now;
     int best = INT32_MAX;
 
     if (strncmp(assignment, "HX_", 3) != 0 || row_find(assignment, &value))
         return;
+    if ((now = renamed(assignment, length))) {
+        hx_warn("setting %.*s in the %s is ignored: it is now %s", (int)length, assignment, where, now);
+        return;
+    }
     for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
         const int distance = hx_name_distance(assignment, compared, hx_env_rows[idx].name);
         if (distance < best) {

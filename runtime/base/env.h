@@ -6,6 +6,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define HX_SLICE_LEAST 512 /* bytes of the vector: shorter slices are mostly hand-overs */
+#define HX_SLICE_MOST 1073741824
+#define HX_CHUNK_LEAST 512 /* see inter/fabric/endpoint.c */
+
 enum hx_env_scope { HX_SCOPE_LOCAL, HX_SCOPE_JOB }; /* JOB: rank 0's value holds on all ranks */
 
 /* The source of a value. JOB: rank 0, whose value differs from this rank's own. SITE: the file that this build looks for exists. */

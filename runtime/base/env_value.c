@@ -78,6 +78,11 @@ const char *hx_env_value_format(const struct hx_env *env, const struct hx_env_ro
     return "";
 }
 
+static int zero_is_apart(const struct hx_env_row *row)
+{
+    return row->low > 0 && strcmp(row->dflt, "0") == 0;
+}
+
 const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_RANGE_BYTES])
 {
     char low[HX_ENV_VALUE_BYTES], high[HX_ENV_VALUE_BYTES];
@@ -94,8 +99,8 @@ const char *hx_env_range_format(const struct hx_env_row *row, char text[HX_ENV_R
         snprintf(text, HX_ENV_RANGE_BYTES, "%.0f to %.0f", row->low, row->high);
         return text;
     case HX_TYPE_SIZE:
-        snprintf(text, HX_ENV_RANGE_BYTES, "%s to %s", hx_size_format((int64_t)row->low, low),
-                 hx_size_format((int64_t)row->high, high));
+        snprintf(text, HX_ENV_RANGE_BYTES, "%s%s to %s", zero_is_apart(row) ? "0, or " : "",
+                 hx_size_format((int64_t)row->low, low), hx_size_format((int64_t)row->high, high));
         return text;
     case HX_TYPE_SECONDS:
         snprintf(text, HX_ENV_RANGE_BYTES, "%s to %s", seconds_format(row->low, low), seconds_format(row->high, high));
@@ -168,7 +173,7 @@ static hx_status_t string_set(char **member, const char *text)
 hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, const char *text,
                              enum hx_env_source source)
 {
-    static const char *const expected[] = {"", "an integer from ", "bytes from ", "", "one of ", "", "seconds from "}; /* by type */
+    static const char *const expected[] = {"", "an integer from ", "bytes: ", "", "one of ", "", "seconds from "}; /* by type */
     void *member = (char *)env + row->offset;
     const char *const given = text, *end = "";
     char range[HX_ENV_RANGE_BYTES];
@@ -187,7 +192,7 @@ hx_status_t hx_env_value_set(struct hx_env *env, const struct hx_env_row *row, c
     case HX_TYPE_INT:
     case HX_TYPE_SIZE:
         bad = (row->type == HX_TYPE_INT ? hx_integer_parse : hx_size_parse)(text, &end, &number) < 0 || *end;
-        bad = bad || (double)number < row->low || (double)number > row->high;
+        bad = bad || (double)number > row->high || ((double)number < row->low && !(number == 0 && zero_is_apart(row)));
         if (!bad)
             *(int64_t *)member = number;
         break;

@@ -48,6 +48,7 @@ for nodes in -1 1,,2 1,2, 3,0 3,-1 three 1.5 0,3 1:2; do
         inside "HX_NODES=$nodes"
 done
 refused 3 2 1 HX_SLICE HX_SLICE=12parsecs
+refused 3 2 1 'HX_SLICE=3: expected bytes: 0, or 512 B to 1 GiB' HX_SLICE=3
 refused 3 2 1 HX_TIMEOUT HX_TIMEOUT=soon
 for units in x 1,,2 3-2 all; do
     refused 3 2 1 "HX_PROGRESS_CORE=$units: expected processing units (7 or 6,7 or 12-15), or none" "HX_PROGRESS_CORE=$units"

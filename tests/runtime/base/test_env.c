@@ -118,6 +118,7 @@ static void test_good_values(void **state)
         int64_t expected;
     } integers[] = {
         {"HX_SLICE=0", offsetof(struct hx_env, slice), 0},
+        {"HX_SLICE=512", offsetof(struct hx_env, slice), 512},
         {"HX_SLICE=4096", offsetof(struct hx_env, slice), 4096},
         {"HX_SLICE=3k", offsetof(struct hx_env, slice), 3072},
         {"HX_SLICE=64K", offsetof(struct hx_env, slice), 65536},
@@ -165,13 +166,17 @@ static void test_bad_values(void **state)
     expect_bad("HX_RANK=-", "HX_RANK=-:", "-1 to 16777215");
     expect_bad("HX_RANK=99999999999999999999", "HX_RANK", "-1 to 16777215");
     expect_bad("HX_RANK=18446744073709551616", "HX_RANK", "-1 to 16777215"); /* 2^64 must not wrap to 0 */
-    expect_bad("HX_SLICE=-1", "HX_SLICE=-1:", "0 B to 1 GiB");
-    expect_bad("HX_SLICE=2G", "HX_SLICE=2G:", "0 B to 1 GiB");
-    expect_bad("HX_SLICE=K", "HX_SLICE=K:", "0 B to 1 GiB");
-    expect_bad("HX_SLICE=1T", "HX_SLICE=1T:", "0 B to 1 GiB");
-    expect_bad("HX_SLICE=1KB", "HX_SLICE=1KB:", "0 B to 1 GiB");
-    expect_bad("HX_SLICE=1.5M", "HX_SLICE=1.5M:", "0 B to 1 GiB");
-    expect_bad("HX_SLICE=17179869184G", "HX_SLICE", "0 B to 1 GiB"); /* 2^64 bytes must not wrap to 0 */
+    expect_bad("HX_SLICE=-1", "HX_SLICE=-1:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_SLICE=2G", "HX_SLICE=2G:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_SLICE=K", "HX_SLICE=K:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_SLICE=1T", "HX_SLICE=1T:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_SLICE=1KB", "HX_SLICE=1KB:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_SLICE=1.5M", "HX_SLICE=1.5M:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_SLICE=17179869184G", "HX_SLICE", "0, or 512 B to 1 GiB"); /* 2^64 bytes must not wrap to 0 */
+    expect_bad("HX_SLICE=3", "HX_SLICE=3:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_SLICE=511", "HX_SLICE=511:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_CHUNK=511", "HX_CHUNK=511:", "0, or 512 B to 1 GiB");
+    expect_bad("HX_TRACE_BYTES=0", "HX_TRACE_BYTES=0:", "64 KiB to 1 GiB");
     expect_bad("HX_CHECK=2", "HX_CHECK=2:", "0, 1 (or no, yes, off, on, false, true)");
     expect_bad("HX_TIMEOUT=-1", "HX_TIMEOUT=-1:", "0 to 1000000000");
     expect_bad("HX_TIMEOUT=-0.5", "HX_TIMEOUT=-0.5:", "0 to 1000000000");
@@ -194,6 +199,9 @@ static void test_unknown_names(void **state)
     assert_int_equal(load_one(&env, "HX_TIME_OUT=3"), HX_SUCCESS);
     assert_non_null(strstr(captured, "HX_PROVDER in the environment is ignored; did you mean HX_PROVIDER?"));
     assert_non_null(strstr(captured, "HX_TIME_OUT in the given settings is ignored; did you mean HX_TIMEOUT?"));
+    assert_int_equal(load_one(&env, "HX_INTERFACE=eth0"), HX_SUCCESS);
+    assert_non_null(strstr(captured, "HX_INTERFACE in the given settings is ignored: it is now HX_NIC"));
+    assert_null(env.nic);
     setenv("HX_RANK", "7", 1); /* another rank says it */
     assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);
     assert_string_equal(captured, "");
