@@ -43,10 +43,26 @@
 extern "C" {
 #endif
 
+/* The version of this header, as a number that compares: 0.3.2 is 302. hx_version() returns the
+ * version of the library that runs. A program runs with a later library than that of its header if
+ * both have the same soname (libhierax.so.0). Until the soname changes, functions keep their
+ * arguments and meaning, types their size and members, and constants their numbers. Later versions
+ * may add functions, constants and settings. So a program must take a status that it does not know
+ * for an error. If a setting gets a new name, Hierax warns and says the new one. Tuning tables of
+ * earlier versions can still be read. */
+#define HX_VERSION (10000 * HX_VERSION_MAJOR + 100 * HX_VERSION_MINOR + HX_VERSION_PATCH)
+#define HX_VERSION_MAJOR 0
+#define HX_VERSION_MINOR 1
+#define HX_VERSION_PATCH 0
+
+/* HX_CALL: the compiler warns if the program ignores the status. Functions that release something
+ * do not have it. */
 #if defined(__GNUC__)
 #define HX_PUBLIC __attribute__((visibility("default")))
+#define HX_CALL HX_PUBLIC __attribute__((warn_unused_result))
 #else
 #define HX_PUBLIC
+#define HX_CALL
 #endif
 
 /* If a call fails on one rank, it also fails on every other rank that needs the first rank to
@@ -214,12 +230,12 @@ typedef struct hx_config {
  * stopped does not count.
  * Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE,
  * HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD. HX_ERR_ARG if world is NULL. */
-HX_PUBLIC hx_status_t hx_init(hx_comm_t **world);
+HX_CALL hx_status_t hx_init(hx_comm_t **world);
 
 /* Start Hierax as hx_init does, with the caller's own bootstrap callbacks or settings.
  * Errors: those of hx_init. HX_ERR_ARG also if a callback is NULL, or the rank is not 0 to
  * size-1. */
-HX_PUBLIC hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
+HX_CALL hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
 
 /* Stop Hierax and release everything, the world communicator included. Blocking; it returns when
  * all ranks have called it. If another rank waits for this rank in a different call, the other rank
@@ -241,11 +257,11 @@ HX_PUBLIC int hx_size(const hx_comm_t *comm);
  * Errors: those of hx_allreduce. HX_ERR_NOMEM also if a rank would have more than 8,190
  * communicators at the same time. The limit is 254 if the network's tags have only 48 bits
  * (cxi). */
-HX_PUBLIC hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
+HX_CALL hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
 
 /* Create a communicator of the same ranks. Blocking; all ranks of comm call it.
  * Errors: those of hx_comm_split. */
-HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
+HX_CALL hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
 
 /* Create a communicator of the n given ranks of comm: rank i of *out is ranks[i]. Only these ranks
  * call it, all with the same list. Other ranks of comm may have died. Ranks that are members of
@@ -257,7 +273,7 @@ HX_PUBLIC hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
  * ranks can still be created. If a member's arguments are wrong, the others wait for that member
  * until HX_TIMEOUT.
  * Errors: those of hx_comm_split. */
-HX_PUBLIC hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
+HX_CALL hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
 
 /* Release comm. Local: it waits for no other rank. Ranks may free communicators in any order, also
  * while other ranks are still in calls on them. The data that this rank has contributed to these
@@ -270,7 +286,7 @@ HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
 
 /* Wait until every rank of comm has entered the call. Blocking.
  * Errors: those of hx_allreduce. */
-HX_PUBLIC hx_status_t hx_barrier(hx_comm_t *comm);
+HX_CALL hx_status_t hx_barrier(hx_comm_t *comm);
 
 /* Reduce vectors, with the result on all ranks: out[i] on every rank = in[i] of all ranks combined
  * with op. in, out: count elements each; in may be HX_IN_PLACE. The results are bitwise equal on
@@ -278,15 +294,15 @@ HX_PUBLIC hx_status_t hx_barrier(hx_comm_t *comm);
  * Errors: HX_ERR_ARG, HX_ERR_STATE. HX_ERR_NOMEM, HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD,
  * HX_ERR_MISMATCH, HX_ERR_TRANSPORT, and HX_ERR_ENV if no plan fits the settings. After one of
  * these comm can only be freed, with the exception at HX_ERR_MISMATCH. */
-HX_PUBLIC hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
-                                   hx_comm_t *comm);
+HX_CALL hx_status_t hx_allreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op,
+                                 hx_comm_t *comm);
 
 /* Reduce vectors, with a block of the result on each rank. out on rank r = elements r*recvcount to
  * (r+1)*recvcount-1 of all ranks' in, combined with op. in: size*recvcount elements. out: recvcount
  * elements, or size*recvcount with HX_IN_PLACE. Blocking.
  * Errors: those of hx_allreduce. */
-HX_PUBLIC hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype,
-                                              hx_op_t op, hx_comm_t *comm);
+HX_CALL hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype,
+                                            hx_op_t op, hx_comm_t *comm);
 
 /* Reduce vectors, with a block of any length on each rank. As hx_reduce_scatter_block, but rank r
  * receives counts[r] elements of all ranks' in, combined with op. They begin after the first
@@ -294,13 +310,13 @@ HX_PUBLIC hx_status_t hx_reduce_scatter_block(const void *in, void *out, size_t 
  * entry is 0 receives nothing and needs no out. It may return before others have entered the call.
  * in: as many elements as the sum of counts. Blocking.
  * Errors: those of hx_allreduce. */
-HX_PUBLIC hx_status_t hx_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
-                                        hx_comm_t *comm);
+HX_CALL hx_status_t hx_reduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
+                                      hx_comm_t *comm);
 
 /* Gather blocks on all ranks: out on every rank = the in of rank 0, then that of rank 1, and so on.
  * in: count elements, or HX_IN_PLACE. out: size*count elements. Blocking.
  * Errors: those of hx_allreduce. */
-HX_PUBLIC hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
+HX_CALL hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
 
 /* Gather blocks of any length on all ranks. As hx_allgather, but rank r contributes counts[r]
  * elements, and they go to out + displs[r] elements. counts: size entries, the same on all ranks. A
@@ -308,33 +324,33 @@ HX_PUBLIC hx_status_t hx_allgather(const void *in, void *out, size_t count, hx_d
  * entered the call. count: this rank's entry; ignored with HX_IN_PLACE. displs: size entries, which
  * may differ between ranks. NULL means one block after the other. Blocking.
  * Errors: those of hx_allreduce. HX_ERR_ARG also if blocks overlap in out. */
-HX_PUBLIC hx_status_t hx_allgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
-                                    hx_dtype_t dtype, hx_comm_t *comm);
+HX_CALL hx_status_t hx_allgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                  hx_dtype_t dtype, hx_comm_t *comm);
 
 /* Copy the root's buf to all ranks. buf: count elements. The root may return before others have
  * entered the call. Blocking.
  * Errors: those of hx_allreduce. HX_ERR_ARG also for a root out of range. */
-HX_PUBLIC hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
+HX_CALL hx_status_t hx_bcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
 /* Reduce vectors to the root: out on root = in of all ranks combined with op, element by element.
  * in: count elements; on the root it may be HX_IN_PLACE. out: count elements, on the root only.
  * Other ranks may return before the root has entered the call. Blocking.
  * Errors: those of hx_bcast. */
-HX_PUBLIC hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
-                                hx_comm_t *comm);
+HX_CALL hx_status_t hx_reduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                              hx_comm_t *comm);
 
 /* Gather blocks on the root: out on root = the in of rank 0, then that of rank 1, and so on. in:
  * count elements; on the root it may be HX_IN_PLACE. out: size*count elements, on the root only.
  * Other ranks may return before the root has entered the call. Blocking.
  * Errors: those of hx_bcast. */
-HX_PUBLIC hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
+HX_CALL hx_status_t hx_gather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
 /* Send each rank a block of the root's vector: out on rank r = elements r*count to (r+1)*count-1 of
  * the root's in. in: size*count elements on the root, ignored elsewhere. out: count elements. On
  * the root it may be HX_IN_PLACE: the root's block then stays in `in`. The root may return before
  * others have entered the call. Blocking.
  * Errors: those of hx_bcast. */
-HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
+HX_CALL hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm);
 
 /* Gather blocks of any length on the root. As hx_gather, but each rank contributes its own count of
  * elements, and those of rank r go to out + displs[r] elements. counts, displs: size entries, read
@@ -344,8 +360,8 @@ HX_PUBLIC hx_status_t hx_scatter(const void *in, void *out, size_t count, hx_dty
  * Errors: those of hx_bcast. HX_ERR_ARG also if blocks overlap in out, and on the root if the
  * count of a rank r is not the root's counts[r]. After this second error, out is unchanged and
  * the communicator stays usable. */
-HX_PUBLIC hx_status_t hx_gatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype,
-                                 int root, hx_comm_t *comm);
+HX_CALL hx_status_t hx_gatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs, hx_dtype_t dtype,
+                               int root, hx_comm_t *comm);
 
 /* Send each rank a block of any length from the root. As hx_scatter, but rank r receives counts[r]
  * elements, from in + displs[r] elements on. counts, displs: size entries, read on the root only.
@@ -354,15 +370,15 @@ HX_PUBLIC hx_status_t hx_gatherv(const void *in, size_t count, void *out, const 
  * Blocking.
  * Errors: those of hx_bcast. HX_ERR_ARG also on a rank whose count is not the root's counts[r].
  * After this, out is unchanged and the communicator stays usable. */
-HX_PUBLIC hx_status_t hx_scatterv(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype,
-                                  int root, hx_comm_t *comm);
+HX_CALL hx_status_t hx_scatterv(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count, hx_dtype_t dtype,
+                                int root, hx_comm_t *comm);
 
 /* Send a block from every rank to every rank: block r of out = the block for this rank in rank r's
  * in. in, out: size blocks of count elements each. Block r, elements r*count to (r+1)*count-1, goes
  * to rank r or comes from it. If in is HX_IN_PLACE, block r of out is sent to rank r and then holds
  * the block from rank r. Any other overlap of in and out gives undefined results. Blocking.
  * Errors: those of hx_allreduce. */
-HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
+HX_CALL hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
 
 /* Send a block of any length from every rank to every rank. This rank sends scounts[r] elements to
  * rank r, from in + sdispls[r] elements. It receives rcounts[r] elements from rank r, into out +
@@ -378,21 +394,21 @@ HX_PUBLIC hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dt
  * one node, the receiver gets HX_ERR_ARG and the other ranks get HX_ERR_MISMATCH. In other cases
  * the length of a message is wrong (HX_ERR_MISMATCH), or a rank waits for a message that no rank
  * sends (HX_ERR_TIMEOUT). */
-HX_PUBLIC hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
-                                   const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
+HX_CALL hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
+                                 const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
 
 /* Reduce over the ranks up to this one. out on rank r = in of the ranks 0 to r combined with op in
  * this order, element by element. HX_AVG divides by r + 1. in, out: count elements; in may be
  * HX_IN_PLACE. A rank may return before higher ranks enter the call. Blocking.
  * Errors: those of hx_allreduce. */
-HX_PUBLIC hx_status_t hx_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
+HX_CALL hx_status_t hx_scan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
 
 /* Reduce over the ranks before this one. out on rank r = in of the ranks 0 to r-1 combined with op
  * in this order, element by element. HX_AVG divides by r. On rank 0 out does not change; without
  * HX_IN_PLACE it is ignored there. in, out: count elements each; in may be HX_IN_PLACE. A rank may
  * return before higher ranks have entered the call. Blocking.
  * Errors: those of hx_allreduce. */
-HX_PUBLIC hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
+HX_CALL hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm);
 
 /* ---- the program's own operations and datatypes -----------------------------------------------------------------
  * Each rank creates and frees them for itself, at any time, also before hx_init. The handles of
@@ -412,7 +428,7 @@ typedef void hx_reduce_fn_t(const void *left, const void *right, void *result, s
  * may differ. Hierax then combines the contributions in rank order, otherwise in any order. All
  * ranks of a call must give the same value of commutative. Local.
  * Errors: HX_ERR_ARG. HX_ERR_NOMEM if 4096 operations and types exist. */
-HX_PUBLIC hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t *op);
+HX_CALL hx_status_t hx_op_create(hx_reduce_fn_t *fn, int commutative, void *ctx, hx_op_t *op);
 
 /* Free an operation. No later call may use it. Existing calls and requests may still use it, so ctx
  * must stay valid for them. Local.
@@ -421,7 +437,7 @@ HX_PUBLIC hx_status_t hx_op_free(hx_op_t op);
 
 /* Create a datatype whose element is `bytes` contiguous bytes: 1 to 64 MiB. Local.
  * Errors: those of hx_op_create. */
-HX_PUBLIC hx_status_t hx_dtype_contiguous(size_t bytes, hx_dtype_t *dtype);
+HX_CALL hx_status_t hx_dtype_contiguous(size_t bytes, hx_dtype_t *dtype);
 
 /* Free a datatype. No later call may use it. Existing calls and requests may still use it. Local.
  * Errors: HX_ERR_ARG, also for a built-in type. */
@@ -442,7 +458,7 @@ HX_PUBLIC hx_status_t hx_dtype_free(hx_dtype_t dtype);
  * not freed. Blocking.
  * Errors: those of hx_allreduce. If a rank has no descriptor left or reaches its ulimit -f, all
  * get HX_ERR_NOMEM and nothing changes. */
-HX_PUBLIC hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory);
+HX_CALL hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory);
 
 /* Free memory of hx_alloc. No incomplete call may have a buffer in it. comm may be any
  * communicator. If memory is NULL, nothing happens. Local.
@@ -466,8 +482,8 @@ typedef struct hx_plan_info {
  * value. op and root are ignored if the call has none. gatherv and scatterv first exchange their
  * counts; rounds and bytes do not include this. Local: other ranks need not call it.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_ENV, HX_ERR_NOMEM. */
-HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
-                                   int root, hx_plan_info_t *info);
+HX_CALL hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
+                                 int root, hx_plan_info_t *info);
 
 /* ---- calls that do not block, and persistent calls ---------------------------------------------------------------
  * hx_i<name> starts the call <name> and returns. The program must then call hx_wait, or hx_test
@@ -481,71 +497,71 @@ HX_PUBLIC hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size
  * Started calls make progress while the process is in a function of Hierax; with
  * HX_PROGRESS_THREAD=1 also at other times. hx_i<name>, hx_<name>_init and hx_start do not block.
  * Errors: those of <name>, at once or from hx_test and hx_wait. */
-HX_PUBLIC hx_status_t hx_ibarrier(hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_iallreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
-                                    hx_request_t **request);
-HX_PUBLIC hx_status_t hx_ireduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
-                                               hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_ireduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
-                                         hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_iallgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
-                                     hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_iallgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
-                                    hx_request_t **request);
-HX_PUBLIC hx_status_t hx_ialltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
-                                   hx_request_t **request);
-HX_PUBLIC hx_status_t hx_ialltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
-                                    const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_ibcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_ireduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm,
-                                 hx_request_t **request);
-HX_PUBLIC hx_status_t hx_igather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
-                                 hx_request_t **request);
-HX_PUBLIC hx_status_t hx_iscatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+HX_CALL hx_status_t hx_ibarrier(hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_iallreduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
                                   hx_request_t **request);
-HX_PUBLIC hx_status_t hx_igatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
-                                  hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_iscatterv(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count,
-                                   hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_iscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
-                               hx_request_t **request);
-HX_PUBLIC hx_status_t hx_iexscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
-                                 hx_request_t **request);
-
-HX_PUBLIC hx_status_t hx_barrier_init(hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_allreduce_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
-                                        hx_request_t **request);
-HX_PUBLIC hx_status_t hx_reduce_scatter_block_init(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
-                                                   hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_reduce_scatter_init(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
+HX_CALL hx_status_t hx_ireduce_scatter_block(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
                                              hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_allgatherv_init(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
-                                         hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_allgather_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
-                                        hx_request_t **request);
-HX_PUBLIC hx_status_t hx_alltoall_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
-                                       hx_request_t **request);
-HX_PUBLIC hx_status_t hx_alltoallv_init(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
-                                        const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_bcast_init(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_reduce_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
-                                     hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_gather_init(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
-                                     hx_request_t **request);
-HX_PUBLIC hx_status_t hx_scatter_init(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+HX_CALL hx_status_t hx_ireduce_scatter(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
+                                       hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_iallgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                   hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_iallgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                  hx_request_t **request);
+HX_CALL hx_status_t hx_ialltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                 hx_request_t **request);
+HX_CALL hx_status_t hx_ialltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
+                                  const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_ibcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_ireduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm,
+                               hx_request_t **request);
+HX_CALL hx_status_t hx_igather(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+                               hx_request_t **request);
+HX_CALL hx_status_t hx_iscatter(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+                                hx_request_t **request);
+HX_CALL hx_status_t hx_igatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_iscatterv(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count,
+                                 hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_iscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                             hx_request_t **request);
+HX_CALL hx_status_t hx_iexscan(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                               hx_request_t **request);
+
+HX_CALL hx_status_t hx_barrier_init(hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_allreduce_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
                                       hx_request_t **request);
-HX_PUBLIC hx_status_t hx_gatherv_init(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
-                                      hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_scatterv_init(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count,
-                                       hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
-HX_PUBLIC hx_status_t hx_scan_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
-                                   hx_request_t **request);
-HX_PUBLIC hx_status_t hx_exscan_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+HX_CALL hx_status_t hx_reduce_scatter_block_init(const void *in, void *out, size_t recvcount, hx_dtype_t dtype, hx_op_t op,
+                                                 hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_reduce_scatter_init(const void *in, void *out, const size_t *counts, hx_dtype_t dtype, hx_op_t op,
+                                           hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_allgatherv_init(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                       hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_allgather_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                      hx_request_t **request);
+HX_CALL hx_status_t hx_alltoall_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
                                      hx_request_t **request);
+HX_CALL hx_status_t hx_alltoallv_init(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
+                                      const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_bcast_init(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_reduce_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                                   hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_gather_init(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+                                   hx_request_t **request);
+HX_CALL hx_status_t hx_scatter_init(const void *in, void *out, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm,
+                                    hx_request_t **request);
+HX_CALL hx_status_t hx_gatherv_init(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                    hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_scatterv_init(const void *in, const size_t *counts, const size_t *displs, void *out, size_t count,
+                                     hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_scan_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                                 hx_request_t **request);
+HX_CALL hx_status_t hx_exscan_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, hx_comm_t *comm,
+                                   hx_request_t **request);
 
 /* Start a call that hx_<name>_init has prepared. Does not block.
  * Errors: HX_ERR_STATE if it is active. Those of the call itself. */
-HX_PUBLIC hx_status_t hx_start(hx_request_t *request);
+HX_CALL hx_status_t hx_start(hx_request_t *request);
 
 /* Test whether a call is complete, and make progress on all started calls of this process. *done =
  * 1 if this call is complete or has not been started, else 0. If the call is complete, hx_test also
@@ -553,17 +569,17 @@ HX_PUBLIC hx_status_t hx_start(hx_request_t *request);
  * send. So a program that waits for other ranks outside Hierax must call hx_test from time to time,
  * with any request.
  * Errors: the status of the call, returned once. HX_ERR_ARG if request is NULL. */
-HX_PUBLIC hx_status_t hx_test(hx_request_t *request, int *done);
+HX_CALL hx_status_t hx_test(hx_request_t *request, int *done);
 
 /* Wait for a call: return when it is complete, or at once if it has not been started. Release a
  * request of hx_i<name>. Blocking.
  * Errors: those of hx_test. */
-HX_PUBLIC hx_status_t hx_wait(hx_request_t *request);
+HX_CALL hx_status_t hx_wait(hx_request_t *request);
 
 /* Wait for n calls: as hx_wait for each of n requests. Requests that are released become NULL in
  * the list. NULL entries are skipped. Blocking.
  * Errors: the first error of hx_wait. HX_ERR_ARG if n is negative or the list is NULL. */
-HX_PUBLIC hx_status_t hx_waitall(int n, hx_request_t **requests);
+HX_CALL hx_status_t hx_waitall(int n, hx_request_t **requests);
 
 /* Release a request of hx_<name>_init. Does not block.
  * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it
@@ -578,7 +594,8 @@ HX_PUBLIC const char *hx_strerror(hx_status_t status);
  * call that fails. Local. */
 HX_PUBLIC const char *hx_error_detail(const hx_comm_t *comm);
 
-/* The library's version: for example "0.1.0". Local. */
+/* The version of the library that runs: for example "0.1.0". HX_VERSION is the version of the
+ * header. Local. */
 HX_PUBLIC const char *hx_version(void);
 
 #ifdef __cplusplus

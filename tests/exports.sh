@@ -12,8 +12,8 @@ trap 'rm -rf "$work"' EXIT
 status=0
 complain() { echo "$*"; status=1; }
 
-# A declaration is the first hx_name( of a statement, once the visibility attribute is gone.
-$cc -E -P "$src/runtime/hierax.h" | tr '\n' ' ' | sed 's/__attribute__((visibility("default")))//g; s/;/;\n/g' |
+# A declaration is the first hx_name( of a statement, once the attributes are gone.
+$cc -E -P '-D__attribute__(x)=' "$src/runtime/hierax.h" | tr '\n' ' ' | sed 's/;/;\n/g' |
     sed -n '/^[[:space:]]*typedef/d; s/^[^(]*[^[:alnum:]_]\(hx_[[:alnum:]_]*\)[[:space:]]*(.*;$/\1/p' | sort >"$work/declared"
 sed 's,/\*.*\*/,,' "$src/runtime/version.map" |
     sed -n 's/^[[:space:]]*\(hx_[[:alnum:]_]*\);.*/\1/p' | sort >"$work/mapped"

@@ -28,6 +28,19 @@ else
     skipped="hierax.h as C++: $cc has no C++ front end (apt-get install g++)"
 fi
 
+# ---- a status that a program ignores
+for language in c c++; do
+    [ -z "$skipped" ] || [ $language = c ] || continue
+    for call in 'hx_barrier(c)' 'hx_comm_free(c)'; do
+        printf '#include "%s"\nvoid f(hx_comm_t *c) { %s; }\n' "$src/runtime/hierax.h" "$call" >"$work/ignores"
+        said=$($cc -x $language -Wall -c -o "$work/ignores.o" "$work/ignores" 2>&1)
+        case $call:$said in
+        hx_barrier*:*unused-result* | hx_comm_free*:) ;;
+        *) complain "$call without a look at its status, as $language: ${said:-no warning}" ;;
+        esac
+    done
+done
+
 # ---- private headers
 for folder in topo runtime intra inter hier tools; do
     for header in $(cd "$src" && find $folder -name '*.h' | sort); do

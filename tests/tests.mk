@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 dist_tests_list += tests/tools/check.sh tests/places.py tests/layering.py tests/english.py tests/headers.sh tests/exports.sh
-EXTRA_DIST += tests/golden
+dist_tests_list += tests/abi/abi.sh
+EXTRA_DIST += tests/golden tests/abi/so0.c tests/abi/so0.x86-64
 
 # What these look at depends on no system, compiler or library: `tools/check system` leaves them out.
 same_everywhere = tests/places.py tests/layering.py tests/english.py tests/model/run.sh tests/efa_provider/mutants.sh tests/efa_provider/differential.sh \

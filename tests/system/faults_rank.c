@@ -329,7 +329,8 @@ static void others_await(int comm, hx_request_t *idle)
 
     for (int i = 0; i < g->n; i++)
         for (struct record *other = &records[g->ranks[i]]; !other->created[comm] && !other->struck; usleep(500))
-            hx_test(idle, &done);
+            if (hx_test(idle, &done) != HX_SUCCESS)
+                break; /* a call with it has failed */
     for (int i = 0; i < g->n; i++)
         if (records[g->ranks[i]].created[comm] == 2)
             failed[comm] = 1; /* some ranks have the communicator and some do not */
@@ -388,7 +389,8 @@ static void rank_start(const struct round *round, int me, struct record *all)
     setting("HX_RANK", "%ld", rank);
     setting("HX_SIZE", "%ld", round->size);
     setting("HX_TIMEOUT", "%ld", (long)LIMIT_S);
-    hx_op_create(own_sum, 1, NULL, &own_op);
+    if (hx_op_create(own_sum, 1, NULL, &own_op) != HX_SUCCESS)
+        exit(5);
     child_maybe(0);
 }
 

@@ -83,7 +83,7 @@ static double batch(const struct rule *rule, int right, size_t bytes, int repeat
 {
     double begin;
 
-    hx_barrier(comm);
+    failed |= hx_barrier(comm) != HX_SUCCESS;
     begin = 1e6 * hx_now_s();
     for (int i = 0; i < repeat; i++) {
         call(right ? rule->right[0] : rule->left, right && rule->more ? 2 * bytes : bytes);

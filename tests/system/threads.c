@@ -99,8 +99,8 @@ static void *tester_main(void *arg)
     int done = 0;
 
     if (hx_ibarrier(arg, &request) == HX_SUCCESS) /* for which nobody comes */
-        while (!done && !atomic_load(&ended))
-            hx_test(request, &done);
+        while (!done && !atomic_load(&ended) && hx_test(request, &done) == HX_SUCCESS)
+            ;
     return NULL;
 }
 

@@ -699,8 +699,8 @@ static void late_run(size_t odd)
         fprintf(stderr, "unlike: rank %d: 1 of %zu numbers comes late: status %d: %s\n", rank, odd, (int)status, hx_error_detail(comm));
         wrong++;
     }
-    hx_bcast(&more, 1, HX_INT32, 0, comm);
-    hx_barrier(comm);
+    if (hx_bcast(&more, 1, HX_INT32, 0, comm) == HX_SUCCESS) /* one that has failed fails again */
+        status = hx_barrier(comm);
     hx_comm_free(comm);
 }
 

@@ -33,8 +33,8 @@ done
 [ $tools -ge 8 ] || fault "only $tools tools"
 
 # ---- functions
-functions=$(sed -n 's/^HX_PUBLIC .*\(hx_[a-z0-9_]*\)(.*/\1/p' "$top_srcdir/runtime/hierax.h")
-[ "$(wc -w <<<"$functions")" = "$(grep -c '^HX_PUBLIC' "$top_srcdir/runtime/hierax.h")" ] || fault "the functions of hierax.h are not all found"
+functions=$(sed -n 's/^HX_[A-Z]* .*\(hx_[a-z0-9_]*\)(.*/\1/p' "$top_srcdir/runtime/hierax.h")
+[ "$(wc -w <<<"$functions")" = "$(grep -c '^HX_[A-Z]* ' "$top_srcdir/runtime/hierax.h")" ] || fault "the functions of hierax.h are not all found"
 for function in $functions; do
     page=$(sed -n 's/^.so man3.//p' "man/$function.3" 2>/dev/null)
     plain "man/${page:-$function.3}" | grep -q "^.fB.*[ *]$function(" || fault "$function has no page, or is not on it"

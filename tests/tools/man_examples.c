@@ -44,101 +44,105 @@ if (status != HX_SUCCESS)
             hx_error_detail(world));
 /* end */
 /* hx_comm_split hx_comm_free */
-hx_comm_split(world, color, hx_rank(world), &half);
-hx_barrier(half);
+status = hx_comm_split(world, color, hx_rank(world), &half);
+status = hx_barrier(half);
 hx_comm_free(half);
 /* end */
 /* hx_comm_dup */
-hx_comm_dup(world, &copy);
+status = hx_comm_dup(world, &copy);
 /* end */
 /* hx_comm_group */
 int ranks[2] = {0, 1};
 
 if (hx_rank(world) < 2)
-    hx_comm_group(world, ranks, 2, &group);
+    status = hx_comm_group(world, ranks, 2, &group);
 /* end */
 /* hx_barrier */
-hx_barrier(world);
+status = hx_barrier(world);
 /* end */
 /* hx_allreduce */
-hx_allreduce(in, out, n, HX_FLOAT32, HX_SUM, world);
-hx_allreduce(HX_IN_PLACE, out, n, HX_FLOAT32, HX_MAX, world);
+status = hx_allreduce(in, out, n, HX_FLOAT32, HX_SUM, world);
+status = hx_allreduce(HX_IN_PLACE, out, n, HX_FLOAT32, HX_MAX, world);
 /* end */
 /* hx_reduce_scatter_block */
-hx_reduce_scatter_block(in, out, n, HX_FLOAT32, HX_SUM, world);
+status = hx_reduce_scatter_block(in, out, n, HX_FLOAT32, HX_SUM, world);
 /* end */
 /* hx_reduce_scatter */
-hx_reduce_scatter(in, out, counts, HX_FLOAT32, HX_SUM, world);
+status = hx_reduce_scatter(in, out, counts, HX_FLOAT32, HX_SUM, world);
 /* end */
 /* hx_allgather */
-hx_allgather(in, out, n, HX_FLOAT32, world);
+status = hx_allgather(in, out, n, HX_FLOAT32, world);
 /* end */
 /* hx_allgatherv */
-hx_allgatherv(in, counts[hx_rank(world)], out, counts, NULL, HX_FLOAT32,
-              world);
+status = hx_allgatherv(in, counts[hx_rank(world)], out, counts, NULL,
+                       HX_FLOAT32, world);
 /* end */
 /* hx_bcast */
-hx_bcast(out, n, HX_FLOAT32, 0, world);
+status = hx_bcast(out, n, HX_FLOAT32, 0, world);
 /* end */
 /* hx_reduce */
-hx_reduce(in, out, n, HX_FLOAT32, HX_SUM, 0, world);
+status = hx_reduce(in, out, n, HX_FLOAT32, HX_SUM, 0, world);
 /* end */
 /* hx_gather */
-hx_gather(in, out, n, HX_FLOAT32, 0, world);
+status = hx_gather(in, out, n, HX_FLOAT32, 0, world);
 /* end */
 /* hx_scatter */
-hx_scatter(in, out, n, HX_FLOAT32, 0, world);
+status = hx_scatter(in, out, n, HX_FLOAT32, 0, world);
 /* end */
 /* hx_gatherv */
-hx_gatherv(in, n, out, counts, displs, HX_FLOAT32, 0, world);
+status = hx_gatherv(in, n, out, counts, displs, HX_FLOAT32, 0, world);
 /* end */
 /* hx_scatterv */
-hx_scatterv(in, counts, displs, out, n, HX_FLOAT32, 0, world);
+status = hx_scatterv(in, counts, displs, out, n, HX_FLOAT32, 0, world);
 /* end */
 /* hx_alltoall */
-hx_alltoall(in, out, n, HX_FLOAT32, world);
+status = hx_alltoall(in, out, n, HX_FLOAT32, world);
 /* end */
 /* hx_alltoallv */
-hx_alltoallv(in, counts, displs, out, counts, displs, HX_FLOAT32, world);
+status = hx_alltoallv(in, counts, displs, out, counts, displs,
+                      HX_FLOAT32, world);
 /* end */
 /* hx_scan */
-hx_scan(in, sums, n, HX_FLOAT32, HX_SUM, world);
+status = hx_scan(in, sums, n, HX_FLOAT32, HX_SUM, world);
 /* end */
 /* hx_exscan */
-hx_exscan(in, sums, n, HX_FLOAT32, HX_SUM, world);
+status = hx_exscan(in, sums, n, HX_FLOAT32, HX_SUM, world);
 /* end */
 /* hx_op_create hx_op_free hx_dtype_contiguous hx_dtype_free */
-hx_dtype_contiguous(4 * sizeof(float), &quaternion);
-hx_op_create(multiply, 0, NULL, &product);
-hx_scan(in, out, n, quaternion, product, world);
+status = hx_dtype_contiguous(4 * sizeof(float), &quaternion);
+status = hx_op_create(multiply, 0, NULL, &product);
+status = hx_scan(in, out, n, quaternion, product, world);
 hx_op_free(product);
 hx_dtype_free(quaternion);
 /* end */
 /* hx_alloc hx_free */
-hx_alloc(world, n * sizeof(float), &memory);
-hx_allreduce(HX_IN_PLACE, memory, n, HX_FLOAT32, HX_SUM, world);
+status = hx_alloc(world, n * sizeof(float), &memory);
+status = hx_allreduce(HX_IN_PLACE, memory, n, HX_FLOAT32, HX_SUM,
+                      world);
 hx_free(world, memory);
 /* end */
 /* hx_plan_info */
-hx_plan_info(world, "allreduce", n, HX_FLOAT32, HX_SUM, 0, &info);
+status = hx_plan_info(world, "allreduce", n, HX_FLOAT32, HX_SUM, 0,
+                      &info);
 printf("%s: %zu bytes to other nodes\n", info.plan, info.network_bytes);
 /* end */
 /* hx_start hx_request_free */
-hx_allreduce_init(in, out, n, HX_FLOAT32, HX_SUM, world, &request);
+status = hx_allreduce_init(in, out, n, HX_FLOAT32, HX_SUM, world,
+                           &request);
 for (int step = 0; step < 10; step++) {
-    hx_start(request);
-    hx_wait(request);
+    status = hx_start(request);
+    status = hx_wait(request);
 }
 hx_request_free(request);
 /* end */
 /* hx_test hx_wait */
-hx_iallreduce(in, out, n, HX_FLOAT32, HX_SUM, world, &request);
+status = hx_iallreduce(in, out, n, HX_FLOAT32, HX_SUM, world, &request);
 while (!done && hx_test(request, &done) == HX_SUCCESS)
     ; /* compute something */
 /* end */
 /* hx_waitall */
-hx_ibarrier(world, &request);
-hx_ibcast(out, n, HX_FLOAT32, 0, world, &other);
-hx_waitall(2, (hx_request_t *[]){request, other});
+status = hx_ibarrier(world, &request);
+status = hx_ibcast(out, n, HX_FLOAT32, 0, world, &other);
+status = hx_waitall(2, (hx_request_t *[]){request, other});
 /* end */
 }

@@ -137,7 +137,7 @@ function name_of(line) { return match(line, /hx_[a-z0-9_]*\(/) ? substr(line, RS
 function function_end(    fn, page, at, errors, about) {
     fn = page = name_of(decl)
     gsub(/\n */, " ", decl)
-    sub(/HX_PUBLIC /, "", decl)
+    sub(/HX_(PUBLIC|CALL) /, "", decl)
     sub(/^hx_i/, "hx_", page)
     if (!(page in synopsis))
         page = fn
@@ -176,8 +176,8 @@ function decl_end(    page) {
     comment = decl = ""
 }
 function api_line(line) {
-    if (line ~ /^typedef|^#define HX_(IN_PLACE|UNDEFINED)|^HX_PUBLIC/) {
-        is_public = line ~ /^HX_PUBLIC/
+    if (line ~ /^typedef|^#define HX_(IN_PLACE|UNDEFINED|VERSION)|^HX_(PUBLIC|CALL) /) {
+        is_public = line ~ /^HX_/
         decl = line
     } else if (decl != "")
         decl = decl "\n" line
