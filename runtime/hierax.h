@@ -259,6 +259,13 @@ HX_PUBLIC int hx_size(const hx_comm_t *comm);
  * (cxi). */
 HX_CALL hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
 
+/* Create communicators of the ranks of comm that share memory: each node has one, and so has each
+ * emulated node of HX_NODES. *out is the communicator of this rank's node. The ranks keep their
+ * order. hx_rank and hx_size of *out are this rank's number on the node and the number of ranks
+ * there. Blocking; all ranks of comm call it.
+ * Errors: those of hx_comm_split. */
+HX_CALL hx_status_t hx_comm_split_node(hx_comm_t *comm, hx_comm_t **out);
+
 /* Create a communicator of the same ranks. Blocking; all ranks of comm call it.
  * Errors: those of hx_comm_split. */
 HX_CALL hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);

@@ -204,6 +204,16 @@ hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
     return comm_split("hx_comm_split", HX_FOR_SPLIT, comm, color, key, out);
 }
 
+hx_status_t hx_comm_split_node(hx_comm_t *comm, hx_comm_t **out)
+{
+    hx_status_t status;
+
+    HX_ENTER();
+    if ((status = create_check("hx_comm_split_node", comm, out)) != HX_SUCCESS)
+        return status;
+    return comm_split("hx_comm_split_node", HX_FOR_SPLIT_NODE, comm, comm->members.shape->node_of[comm->members.rank], comm->members.rank, out);
+}
+
 hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
 {
     hx_status_t status;

@@ -15,6 +15,7 @@
  *   absent RANK [LATE]    one all-reduce, then RANK stays away; the others print what the second one says, to which LATE comes 1.5 s late
  *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
  *                         what they get, and what a call among them gets, and a group of theirs to which its last comes late
+ *   nodes                 print the rank and the size in hx_comm_split_node of the world, and of its odd and even ranks in reverse order
  *   vanish RANKS [CHILD WHEN]  these ranks (a list with commas) kill themselves while the others wait for them; the others print what they get.
  *                         Each of RANKS leaves a child behind that sleeps for a minute, and prints its pid. CHILD, how it is made: fork, exec,
  *                         spawn, system, clone; become: the rank executes another program instead. WHEN: before hx_init, after it, or late, when
@@ -418,6 +419,23 @@ static void play_dies(int dying, const char *how)
     printf("rank %d finalize status %d\n", rank, status);
     fflush(stdout);
     sleep(2); /* its end would be another death */
+}
+
+static void play_nodes(void)
+{
+    hx_comm_t *half, *comms[2];
+    int one = 1, ranks = 0;
+
+    check(hx_comm_split(world, rank % 2, -rank, &half), "hx_comm_split");
+    check(hx_comm_split_node(world, &comms[0]), "hx_comm_split_node");
+    check(hx_comm_split_node(half, &comms[1]), "hx_comm_split_node");
+    printf("rank %d:", rank);
+    for (int i = 0; i < 2; i++) {
+        check(hx_allreduce(&one, &ranks, 1, HX_INT32, HX_SUM, comms[i]), "allreduce");
+        printf(" %d of %d", hx_rank(comms[i]), ranks);
+        check(hx_comm_free(comms[i]), "hx_comm_free");
+    }
+    printf("\n");
 }
 
 static void play_finishes(int first, int late)
@@ -1181,6 +1199,8 @@ int main(int argc, char **argv)
     else if (!strcmp(mode, "dies") && argc > 3) {
         play_dies(atoi(argv[2]), argv[3]);
         return 0;
+    } else if (!strcmp(mode, "nodes")) {
+        play_nodes();
     } else if (!strcmp(mode, "lone")) {
         play_lone();
         return 0;

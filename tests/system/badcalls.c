@@ -385,6 +385,8 @@ static void wrong_requests(void)
     EXPECT(hx_waitall(-1, &request), HX_ERR_ARG, NULL, "hx_waitall: -1 requests; choose 0 or more");
     EXPECT(hx_waitall(1, NULL), HX_ERR_ARG, NULL, "the list is NULL");
     EXPECT(hx_waitall(1, &none), HX_SUCCESS, NULL, "");
+    EXPECT(hx_comm_split_node(NULL, &comm), HX_ERR_ARG, NULL, "hx_comm_split_node: the communicator is NULL");
+    EXPECT(hx_comm_split_node(world, NULL), HX_ERR_ARG, world, "hx_comm_split_node: out is NULL");
     EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, NULL), HX_ERR_ARG, world, "hx_iallreduce: request is NULL");
     EXPECT(hx_iallreduce(&in, NULL, 1, HX_INT32, HX_SUM, world, &request), HX_ERR_ARG, world, "hx_iallreduce: out is NULL");
     failures += request != NULL;

@@ -57,6 +57,20 @@ timeout 60 "$run" -n 2 -- "$here/threads" freed 2>"$tmp/err" || fail "threads fr
 for nodes in 1 2; do
     timeout 60 "$run" -n 6 --nodes $nodes -- "$here/threads" signals 2>"$tmp/err" || fail "threads signals, $nodes nodes: $(tail -n 3 "$tmp/err")"
 done
+nodes_are() { # N NODES LINES: hx_comm_split_node
+    timeout 60 "$run" -n "$1" --nodes "$2" -- "$here/actor" nodes >"$tmp/out" 2>"$tmp/err" || fail "nodes -n $1 --nodes $2: exit $?"
+    diff <(sort "$tmp/out") - <<<"$3" || fail "hx_comm_split_node, $1 ranks on nodes $2"
+}
+nodes_are 1 1 'rank 0: 0 of 1 0 of 1'
+nodes_are 3 1 'rank 0: 0 of 3 1 of 2
+rank 1: 1 of 3 0 of 1
+rank 2: 2 of 3 0 of 2'
+HX_CHECK=1 nodes_are 6 3,1,2 'rank 0: 0 of 3 1 of 2
+rank 1: 1 of 3 0 of 1
+rank 2: 2 of 3 0 of 2
+rank 3: 0 of 1 0 of 1
+rank 4: 0 of 2 0 of 1
+rank 5: 1 of 2 0 of 1'
 wakes() { # [thread]: three times, if it seems late
     local try status
     for try in 1 2 3; do

@@ -48,6 +48,12 @@ status = hx_comm_split(world, color, hx_rank(world), &half);
 status = hx_barrier(half);
 hx_comm_free(half);
 /* end */
+/* hx_comm_split_node */
+hx_comm_t *node;
+
+status = hx_comm_split_node(world, &node);
+printf("local rank %d of %d\n", hx_rank(node), hx_size(node));
+/* end */
 /* hx_comm_dup */
 status = hx_comm_dup(world, &copy);
 /* end */
