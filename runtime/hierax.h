@@ -588,6 +588,21 @@ HX_CALL hx_status_t hx_wait(hx_request_t *request);
  * Errors: the first error of hx_wait. HX_ERR_ARG if n is negative or the list is NULL. */
 HX_CALL hx_status_t hx_waitall(int n, hx_request_t **requests);
 
+/* Wait for one of n calls: return when any of them is complete, as hx_wait for that call does.
+ * *index is its place in the list. A request that is released becomes NULL in the list. NULL
+ * entries and calls that have not been started are skipped. If there are no others, *index is
+ * HX_UNDEFINED, and hx_waitany returns at once. Blocking.
+ * Errors: those of hx_wait for this call. HX_ERR_ARG if n is negative, or if the list or index is
+ * NULL. Nothing has changed then. */
+HX_CALL hx_status_t hx_waitany(int n, hx_request_t **requests, int *index);
+
+/* Test whether n calls are complete, and make progress as hx_test does. If they all are, *done is
+ * 1, and requests that are released become NULL in the list. Else *done is 0, and the list does
+ * not change. NULL entries and calls that have not been started are skipped. Does not block.
+ * Errors: the first error of hx_test. HX_ERR_ARG if n is negative, or if the list or done is NULL.
+ * Nothing has changed then. */
+HX_CALL hx_status_t hx_testall(int n, hx_request_t **requests, int *done);
+
 /* Release a request of hx_<name>_init. Does not block.
  * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it
  * complete. */

@@ -167,18 +167,24 @@ static void wait_tell(void *ctx)
     hx_stall_tell(&engine->run);
 }
 
-static int wait_look(void *ctx)
+/* There was progress, with so many events of the network. If another rank reports that the communicator has failed, do not wait. */
+static void failures_look(struct wait *wait, int events)
 {
-    const struct wait *wait = ctx;
     struct hx_comm *comm = wait->request->call.comm;
-    int events = hx_progress_all(&comm->world->process);
 
     if (events < 0)
         network_failed(comm, events);
-    /* another rank reports that the communicator has failed: do not wait */
     if (comm->engine.mine && atomic_load_explicit(&comm->engine.mine->failed, memory_order_relaxed))
-        wait_tell(ctx);
-    return wait->request->state != HX_REQUEST_ACTIVE || comm->world->process.moves != wait->moves ||
+        wait_tell(wait);
+}
+
+static int wait_look(void *ctx)
+{
+    struct wait *wait = ctx;
+    const struct hx_process *process = &wait->request->call.comm->world->process;
+
+    failures_look(wait, hx_progress_all(&wait->request->call.comm->world->process));
+    return wait->request->state != HX_REQUEST_ACTIVE || process->moves != wait->moves ||
            HX_PROBE_IN_VAIN(request_awaited(wait->request));
 }
 
@@ -199,30 +205,33 @@ static void request_late(struct hx_request *request)
     }
 }
 
+/* There was progress, with so many events of the network: is the request active now, and in time? */
+static int request_goes_on(struct hx_request *request, int blocks, int events)
+{
+    struct wait wait = {.request = request, .blocks = blocks};
+
+    if (events < 0)
+        network_failed(request->call.comm, events);
+    if (request->state == HX_REQUEST_ACTIVE) {
+        const struct hx_wait how = wait_for(&wait);
+        if (hx_wait_check(&how) == HX_ERR_TIMEOUT)
+            request_late(request);
+    }
+    return request->state == HX_REQUEST_ACTIVE;
+}
+
 hx_status_t hx_test(hx_request_t *request, int *done)
 {
     hx_status_t status;
-    struct wait wait = {.request = request};
-    int events;
 
     HX_ENTER();
     if ((status = request_check(request, "hx_test")) != HX_SUCCESS)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
-    if ((events = hx_progress_all(&request->call.comm->world->process)) < 0)
-        network_failed(request->call.comm, events);
-    if (request->state == HX_REQUEST_INACTIVE) { /* the caller has already received its status */
-        *done = 1;
-        return HX_SUCCESS;
-    }
-    if (request->state == HX_REQUEST_ACTIVE) {
-        const struct hx_wait how = wait_for(&wait);
-        if (hx_wait_check(&how) == HX_ERR_TIMEOUT)
-            request_late(request);
-    }
-    *done = request->state != HX_REQUEST_ACTIVE;
-    return *done ? request_finish(request) : HX_SUCCESS;
+    *done = !request_goes_on(request, 0, hx_progress_all(&request->call.comm->world->process));
+    /* inactive: the caller has already received its status */
+    return request->state == HX_REQUEST_DONE ? request_finish(request) : HX_SUCCESS;
 }
 
 static hx_status_t wait_locked(hx_request_t *request)
@@ -250,13 +259,47 @@ hx_status_t hx_wait(hx_request_t *request)
     return wait_locked(request);
 }
 
+/* ---- lists: NULL and inactive entries are skipped, as MPI does ------------------------------------------------ */
+
+static hx_status_t list_check(const char *name, int n, hx_request_t *const *requests)
+{
+    if (n < 0 || (n > 0 && !requests))
+        return hx_fail(HX_ERR_ARG, "%s: %d requests%s", name, n, n < 0 ? "; choose 0 or more" : ", but the list is NULL");
+    return HX_SUCCESS;
+}
+
+/* The same, and are all entries requests? */
+static hx_status_t entries_check(const char *name, int n, hx_request_t *const *requests)
+{
+    hx_status_t status = list_check(name, n, requests);
+
+    for (int i = 0; i < n && status == HX_SUCCESS; i++)
+        if (requests[i])
+            status = request_check(requests[i], name);
+    return status;
+}
+
+static int is_started(const hx_request_t *request)
+{
+    return request && request->state != HX_REQUEST_INACTIVE;
+}
+
+static hx_status_t entry_finish(hx_request_t **entry)
+{
+    hx_request_t *request = *entry;
+
+    if (!request->persistent)
+        *entry = NULL;
+    return request_finish(request);
+}
+
 hx_status_t hx_waitall(int n, hx_request_t **requests)
 {
-    hx_status_t status = HX_SUCCESS;
+    hx_status_t status;
 
     HX_ENTER();
-    if (n < 0 || (n > 0 && !requests))
-        return hx_fail(HX_ERR_ARG, "hx_waitall: %d requests%s", n, n < 0 ? "; choose 0 or more" : ", but the list is NULL");
+    if ((status = list_check("hx_waitall", n, requests)) != HX_SUCCESS)
+        return status;
     for (int i = 0; i < n; i++) {
         hx_status_t one = hx_handle_check(requests[i], "hx_waitall");
         int persistent = requests[i] && one == HX_SUCCESS && requests[i]->persistent;
@@ -268,6 +311,85 @@ hx_status_t hx_waitall(int n, hx_request_t **requests)
             requests[i] = NULL;
     }
     return status;
+}
+
+hx_status_t hx_testall(int n, hx_request_t **requests, int *done)
+{
+    hx_status_t status, one;
+    int events;
+
+    HX_ENTER();
+    if ((status = entries_check("hx_testall", n, requests)) != HX_SUCCESS)
+        return status;
+    if (!done)
+        return hx_fail(HX_ERR_ARG, "hx_testall: done is NULL");
+    events = hx_world ? hx_progress_all(&hx_world->process) : 0;
+    *done = 1;
+    for (int i = 0; i < n; i++)
+        *done &= !requests[i] || !request_goes_on(requests[i], 0, events);
+    for (int i = 0; *done && i < n; i++)
+        if (is_started(requests[i]) && (one = entry_finish(&requests[i])) != HX_SUCCESS && status == HX_SUCCESS)
+            status = one;
+    return status;
+}
+
+struct any { /* a wait for any of these */
+    hx_request_t **requests;
+    int n, blocks;
+    int done; /* the first of them that is done; n: none */
+    struct hx_wait_clock wait_clock;
+};
+
+static int any_look(void *ctx)
+{
+    struct any *any = ctx;
+    const int events = hx_progress_all(&hx_world->process);
+
+    any->wait_clock.naps = 0;
+    for (any->done = 0; any->done < any->n; any->done++) {
+        struct wait wait = {.request = any->requests[any->done], .blocks = any->blocks};
+        if (!is_started(wait.request))
+            continue;
+        failures_look(&wait, events);
+        if (wait.request->state == HX_REQUEST_DONE)
+            return 1;
+        any->wait_clock.naps |= wait.request->engine->wait_clock.naps;
+    }
+    return 0;
+}
+
+/* The time-out is for each call. */
+static void any_tell(void *ctx)
+{
+    const struct any *any = ctx;
+
+    for (int i = 0; i < any->n; i++)
+        if (any->requests[i])
+            request_goes_on(any->requests[i], any->blocks, 0);
+}
+
+hx_status_t hx_waitany(int n, hx_request_t **requests, int *index)
+{
+    struct any any = {.requests = requests, .n = n};
+    const struct hx_wait wait = {.look = any_look, .slow = any_tell, .ctx = &any, .wait_clock = &any.wait_clock};
+    hx_status_t status;
+    int started = 0;
+
+    HX_ENTER();
+    if ((status = entries_check("hx_waitany", n, requests)) != HX_SUCCESS)
+        return status;
+    if (!index)
+        return hx_fail(HX_ERR_ARG, "hx_waitany: index is NULL");
+    *index = HX_UNDEFINED;
+    for (int i = 0; i < n; i++)
+        started += is_started(requests[i]);
+    if (started == 0)
+        return HX_SUCCESS;
+    any.blocks = started == 1; /* else the end of another call may end this wait */
+    hx_wait_until(&hx_world->process.waiter, &wait);
+    hx_stand_clear(&hx_world->process);
+    *index = any.done;
+    return entry_finish(&requests[any.done]);
 }
 
 hx_status_t hx_request_free(hx_request_t *request)

@@ -375,7 +375,7 @@ static void wrong_requests(void)
 {
     hx_request_t *request = (hx_request_t *)&failures, *none = NULL;
     const size_t ones[4] = {1, 1, 1, 1};
-    int in = 1, out = 0, done;
+    int in = 1, out = 0, done, index;
     hx_comm_t *comm;
 
     EXPECT(hx_start(NULL), HX_ERR_ARG, NULL, "hx_start: the request is NULL");
@@ -385,6 +385,16 @@ static void wrong_requests(void)
     EXPECT(hx_waitall(-1, &request), HX_ERR_ARG, NULL, "hx_waitall: -1 requests; choose 0 or more");
     EXPECT(hx_waitall(1, NULL), HX_ERR_ARG, NULL, "the list is NULL");
     EXPECT(hx_waitall(1, &none), HX_SUCCESS, NULL, "");
+    EXPECT(hx_waitany(-1, &request, &index), HX_ERR_ARG, NULL, "hx_waitany: -1 requests; choose 0 or more");
+    EXPECT(hx_waitany(1, NULL, &index), HX_ERR_ARG, NULL, "hx_waitany: 1 requests, but the list is NULL");
+    EXPECT(hx_waitany(1, &none, NULL), HX_ERR_ARG, NULL, "hx_waitany: index is NULL");
+    EXPECT(hx_waitany(0, NULL, &index), HX_SUCCESS, NULL, "");
+    failures += index != HX_UNDEFINED;
+    EXPECT(hx_testall(-1, &request, &done), HX_ERR_ARG, NULL, "hx_testall: -1 requests; choose 0 or more");
+    EXPECT(hx_testall(1, NULL, &done), HX_ERR_ARG, NULL, "hx_testall: 1 requests, but the list is NULL");
+    EXPECT(hx_testall(1, &none, NULL), HX_ERR_ARG, NULL, "hx_testall: done is NULL");
+    EXPECT(hx_testall(0, NULL, &done), HX_SUCCESS, NULL, "");
+    failures += !done;
     EXPECT(hx_comm_split_node(NULL, &comm), HX_ERR_ARG, NULL, "hx_comm_split_node: the communicator is NULL");
     EXPECT(hx_comm_split_node(world, NULL), HX_ERR_ARG, world, "hx_comm_split_node: out is NULL");
     EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, NULL), HX_ERR_ARG, world, "hx_iallreduce: request is NULL");
@@ -400,6 +410,20 @@ static void wrong_requests(void)
     EXPECT(hx_comm_dup(world, &comm), HX_SUCCESS, world, "");
     EXPECT(hx_allreduce_init(&in, &out, 1, HX_INT32, HX_SUM, comm, &request), HX_SUCCESS, comm, "");
     EXPECT(hx_wait(request), HX_SUCCESS, comm, ""); /* not started */
+    hx_request_t *list[2] = {NULL, request};
+    for (int i = 0; i < 4; i++) { /* a persistent one stays in the list; when it has ended it is skipped */
+        done = index = 0;
+        EXPECT(hx_waitany(2, list, &index), HX_SUCCESS, comm, "");
+        EXPECT(hx_testall(2, list, &done), HX_SUCCESS, comm, "");
+        failures += index != HX_UNDEFINED || !done || list[1] != request;
+        EXPECT(hx_start(request), HX_SUCCESS, comm, "");
+        if (i % 2) {
+            EXPECT(hx_waitany(2, list, &index), HX_SUCCESS, comm, "");
+            failures += index != 1;
+        }
+        for (done = i % 2; !done;)
+            EXPECT(hx_testall(2, list, &done), HX_SUCCESS, comm, "");
+    }
     EXPECT(hx_start(request), HX_SUCCESS, comm, "");
     EXPECT(hx_start(request), HX_ERR_STATE, comm, "hx_allreduce_init is active");
     EXPECT(hx_test(request, NULL), HX_ERR_ARG, comm, "done is NULL");
@@ -518,6 +542,9 @@ static void freed_handles(void)
     EXPECT(hx_iallreduce(&in, &out, 1, HX_INT32, HX_SUM, world, &request), HX_SUCCESS, world, "");
     list[0] = old;
     list[1] = request;
+    EXPECT(hx_waitany(2, list, &done), HX_ERR_STATE, NULL, "hx_waitany: this request of hx_iallreduce");
+    EXPECT(hx_testall(2, list, &done), HX_ERR_STATE, NULL, "hx_testall: this request of hx_iallreduce");
+    failures += list[1] != request;
     EXPECT(hx_waitall(2, list), HX_ERR_STATE, NULL, "hx_waitall: this request of hx_iallreduce");
     failures += list[1] || out != size; /* the other one is complete all the same */
     EXPECT(hx_allreduce_init(&in, &out, 1, HX_INT32, HX_SUM, world, &old), HX_SUCCESS, world, "");

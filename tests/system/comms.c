@@ -539,14 +539,28 @@ static void all_wait(void)
 {
     hx_request_t *requests[CALLS];
 
+    int how = (int)draw(3), done = 0, index;
+
     for (int i = 0; i < CALLS; i++)
         requests[i] = calls[i].request;
-    check(hx_waitall(CALLS, requests), groups[0].comm);
+    while (how == 1 && !done)
+        check(hx_testall(CALLS, requests, &done), groups[0].comm);
+    while (how == 2) {
+        check(hx_waitany(CALLS, requests, &index), groups[0].comm);
+        if (index == HX_UNDEFINED)
+            break;
+        if (index < 0 || index >= CALLS || !calls[index].request || requests[index])
+            fail(groups[0].comm, "hx_waitany's index is wrong");
+        compare(&calls[index]);
+        calls[index].request = NULL;
+    }
+    if (how == 0)
+        check(hx_waitall(CALLS, requests), groups[0].comm);
     for (int i = 0; i < CALLS; i++) {
         if (calls[i].request)
             compare(&calls[i]);
         if (requests[i])
-            fail(groups[0].comm, "hx_waitall left a request");
+            fail(groups[0].comm, "hx_waitall, hx_testall or hx_waitany left a request");
         calls[i].request = NULL;
         calls[i].busy = 0;
     }

@@ -151,4 +151,17 @@ status = hx_ibarrier(world, &request);
 status = hx_ibcast(out, n, HX_FLOAT32, 0, world, &other);
 status = hx_waitall(2, (hx_request_t *[]){request, other});
 /* end */
+/* hx_waitany */
+hx_request_t *any[2] = {request, other};
+int index = 0;
+
+while (hx_waitany(2, any, &index) == HX_SUCCESS && index != HX_UNDEFINED)
+    printf("call %d is complete\n", index);
+/* end */
+/* hx_testall */
+hx_request_t *all[2] = {request, other};
+
+while (!done && hx_testall(2, all, &done) == HX_SUCCESS)
+    ; /* compute something */
+/* end */
 }
