@@ -60,9 +60,11 @@ extern "C" {
 #if defined(__GNUC__)
 #define HX_PUBLIC __attribute__((visibility("default")))
 #define HX_CALL HX_PUBLIC __attribute__((warn_unused_result))
+#define HX_NO_RETURN __attribute__((noreturn))
 #else
 #define HX_PUBLIC
 #define HX_CALL
+#define HX_NO_RETURN
 #endif
 
 /* If a call fails on one rank, it also fails on every other rank that needs the first rank to
@@ -281,6 +283,16 @@ HX_CALL hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
  * until HX_TIMEOUT.
  * Errors: those of hx_comm_split. */
 HX_CALL hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
+
+/* End this process. Its status is code modulo 256, or 1 if that is 0. The calls of other ranks
+ * that need this rank return HX_ERR_PEER_DEAD, as a rule within a second. The detail has the text:
+ * "rank 3 has called hx_abort: no input". NULL: without a text. A text of more than 379 bytes is
+ * cut. comm: any communicator of this rank, or NULL. Every communicator that has this rank fails
+ * on the other ranks. Any thread may call this function at any time, also in an operation of
+ * hx_op_create and before hx_init. It takes 2 s at most, and does not return. It writes the
+ * buffers of stdio, but functions of atexit do not run. Under coll_run the job ends with this
+ * status. No other function of Hierax ends a process. */
+HX_PUBLIC void hx_abort(hx_comm_t *comm, int code, const char *text) HX_NO_RETURN;
 
 /* Release comm. Local: it waits for no other rank. Ranks may free communicators in any order, also
  * while other ranks are still in calls on them. The data that this rank has contributed to these

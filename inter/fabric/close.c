@@ -91,7 +91,7 @@ int hx_any_edge_is_gone(const struct hx_net *net)
     return 0;
 }
 
-static void drain(struct hx_net *net)
+void hx_net_drain(struct hx_net *net)
 {
     double limit = hx_deadline(hx_any_edge_is_gone(net) ? GONE_SECONDS : DRAIN_SECONDS), idle = hx_deadline(LINGER_SECONDS);
 
@@ -105,7 +105,7 @@ static void drain(struct hx_net *net)
 int hx_net_close(struct hx_net *net, int orderly)
 {
     if (orderly)
-        drain(net);
+        hx_net_drain(net);
     hx_late_peers_close(net);
     if (!hx_endpoints_close(net)) {
         net->broken = HX_ERR_TRANSPORT;

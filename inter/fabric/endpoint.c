@@ -310,5 +310,6 @@ const struct hx_net_ops hx_net_fabric = {
     .proof = hx_proof_data,
     .profile = hx_address_profile,
     .close_in_child = hx_sockets_close_in_child,
+    .drain = hx_net_drain,
     .close = hx_net_close,
 };

@@ -18,6 +18,7 @@ int hx_any_edge_is_gone(const struct hx_net *net);
 /* Returns 1 once they are closed. Returns 0 if that takes too long: then nothing that they use may be closed or unmapped. Call
  * again to see whether they are closed by now. */
 int hx_endpoints_close(struct hx_net *net);
+void hx_net_drain(struct hx_net *net);
 int hx_net_close(struct hx_net *net, int orderly);
 
 /* address.c */

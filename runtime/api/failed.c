@@ -52,18 +52,33 @@ static int rank_in(const int *ranks, int size, int job_rank)
     return rank < size ? rank : -1;
 }
 
+static void abort_tell(const struct hx_process *process, int peer, int rank, const char *words)
+{
+    struct hx_control_message message = {.kind = HX_MESSAGE_ABORTED, .ndead = 1, .aborted.dead = rank};
+
+    _Static_assert(sizeof(message.aborted.text) == HX_LAST_WORDS_BYTES, "the whole text fits");
+    snprintf(message.aborted.text, sizeof(message.aborted.text), "%s", words);
+    hx_registry.net->tell(process->net, peer, &message);
+}
+
 static void deaths_tell(const struct hx_process *process, int peer)
 {
     const struct hx_job_entry *table = process->shared->table;
+    const char *words;
 
     /* acquire pairs with the release in hx_watch_tell */
     if (atomic_load_explicit(&process->shared->header->deaths, memory_order_acquire) == 0)
         return;
     for (int rank = 0; rank < process->size;) {
         struct hx_control_message message = {.kind = HX_MESSAGE_DEAD};
-        for (; rank < process->size && message.ndead < HX_MESSAGE_RANKS; rank++)
-            if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed))
+        for (; rank < process->size && message.ndead < HX_MESSAGE_RANKS; rank++) {
+            if (!atomic_load_explicit(&table[rank].dead, memory_order_relaxed))
+                continue;
+            if ((words = hx_watch_last_words(process->shared, rank)))
+                abort_tell(process, peer, rank, words);
+            else
                 message.dead[message.ndead++] = rank;
+        }
         if (message.ndead)
             hx_registry.net->tell(process->net, peer, &message);
     }
@@ -121,6 +136,19 @@ void hx_failed_finish(const struct hx_world *world)
     }
 }
 
+void hx_failed_abort(const struct hx_world *world)
+{
+    const struct hx_shape *shape = world->comms->members.shape;
+    const int *node_of = shape->node_of, rank = world->process.rank;
+
+    for (int peer = 0; peer < world->process.size; peer++) {
+        const int local = shape->local_of[rank] % hx_shape_node_size(shape, node_of[peer]);
+        if (node_of[peer] != node_of[rank] && (shape->local_of[peer] == local || hx_registry.net->has_met(world->process.net, peer)))
+            all_tell(world, world->comms, NULL, peer);
+    }
+    hx_registry.net->drain(world->process.net);
+}
+
 static int is_known(uint32_t number)
 {
     return number < HX_COMM_NUMBERS;
@@ -169,6 +197,18 @@ static void death_heard(const struct hx_world *world, int rank)
         return; /* the ranks of a node see each other's deaths themselves; this one may only have closed its endpoint */
     if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
         hx_watch_tell(world->process.shared, rank);
+}
+
+static void abort_heard(const struct hx_world *world, const struct hx_control_message *message)
+{
+    struct hx_shared *shared = world->process.shared;
+    const int rank = message->aborted.dead;
+    char text[HX_LAST_WORDS_BYTES];
+
+    if (rank < 0 || rank >= world->process.size || shared->table[rank].node == shared->table[world->process.rank].node)
+        return; /* as in death_heard */
+    snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, message->aborted.text);
+    hx_watch_tell_abort(shared, rank, text);
 }
 
 /* The open communicator of this context, if peer is a rank of it; else NULL. The generation is not checked. *engine: the engine of the
@@ -307,6 +347,7 @@ void hx_failed_heard(void *arg, int peer, const struct hx_control_message *messa
         for (int i = 0; i < message->ndead; i++)
             death_heard(world, message->dead[i]);
         break;
+    case HX_MESSAGE_ABORTED: abort_heard(world, message); break;
     case HX_MESSAGE_FAILED: failure_heard(world, peer, message); break;
     case HX_MESSAGE_FINISHED: atomic_store_explicit(&world->process.shared->table[peer].finished, 1, memory_order_relaxed); break;
     case HX_MESSAGE_STANDS: hx_stand_heard(&world->process, comm ? &comm->members : NULL, engine, peer, message); break;

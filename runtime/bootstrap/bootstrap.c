@@ -250,6 +250,12 @@ void hx_boot_abort(struct hx_boot *boot, const char *why)
         boot->kind->abort_job(boot, why);
 }
 
+void hx_boot_vanish(const struct hx_boot *boot)
+{
+    if (boot->kind->vanish)
+        boot->kind->vanish(boot);
+}
+
 void hx_boot_close(struct hx_boot *boot, int finalize)
 {
     if (boot && boot->kind->close)

@@ -34,6 +34,9 @@ hx_status_t hx_boot_get(struct hx_boot *boot, const char *key, void **value, siz
 void hx_boot_on_wait(int fd, int (*answer)(void *arg), void *arg);
 /* Tell the launcher that this job fails (kill the others where it can); does not end this process. */
 void hx_boot_abort(struct hx_boot *boot, const char *why);
+/* This process is about to end by hx_abort. Close the connection to coll_run: if other ranks end because of that, coll_run first
+ * waits for this one, and takes its status. */
+void hx_boot_vanish(const struct hx_boot *boot);
 /* Close; finalize != 0: an orderly end (PMI finalize), else only release. */
 void hx_boot_close(struct hx_boot *boot, int finalize);
 /* In a child made by fork: close descriptors that would hide the end of its parent. Calls only functions that are safe there. */

@@ -23,6 +23,7 @@ struct hx_boot_kind {
     /* owner: the rank that puts it. *value is malloc'ed, or NULL (with HX_SUCCESS) if no rank has put the key. */
     hx_status_t (*get)(struct hx_boot *, int owner, const char *key, void **value, size_t *bytes);
     void (*abort_job)(struct hx_boot *, const char *why); /* tell the launcher that the job has failed; or NULL */
+    void (*vanish)(const struct hx_boot *);               /* or NULL */
     void (*close)(struct hx_boot *, int finalize);        /* or NULL */
     void (*close_in_child)(const struct hx_boot *);       /* or NULL */
 };

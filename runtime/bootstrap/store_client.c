@@ -259,6 +259,11 @@ static void tcp_abort(struct hx_boot *boot, const char *why)
         send_request((struct tcp *)boot, HX_STORE_ABORT, NULL, why, strnlen(why, 400));
 }
 
+static void tcp_vanish(const struct hx_boot *boot)
+{
+    shutdown(((const struct tcp *)boot)->fd, SHUT_RDWR);
+}
+
 static void tcp_close(struct hx_boot *boot, int finalize)
 {
     struct tcp *tcp = (struct tcp *)boot;
@@ -372,5 +377,5 @@ static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
 
 const struct hx_boot_kind hx_boot_tcp = {
     .name = "tcp", .needs = "HX_ROOT, HX_RANK and HX_SIZE", .bytes = sizeof(struct tcp), .present = tcp_present, .open = tcp_open,
-    .put = tcp_put, .fence = tcp_fence, .get = tcp_get, .abort_job = tcp_abort, .close = tcp_close,
-    .close_in_child = tcp_close_in_child};
+    .put = tcp_put, .fence = tcp_fence, .get = tcp_get, .abort_job = tcp_abort, .vanish = tcp_vanish,
+    .close = tcp_close, .close_in_child = tcp_close_in_child};

@@ -23,8 +23,6 @@
 
 #include "runtime/engine/engine.h"
 
-#define HX_HAS_FINISHED "has finished (hx_finalize)"
-
 /* Record that the engine's communicator has failed for this rank. Only the first failure is kept. failure->rank is a rank of the
  * communicator. */
 void hx_failure_note(const struct hx_engine *engine, const struct hx_failure *failure);

@@ -17,6 +17,7 @@
 #include "runtime/base/log.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LOOK_NS 50000000
@@ -105,6 +106,46 @@ void hx_watch_tell(struct hx_shared *shared, int rank)
                                             memory_order_relaxed, memory_order_relaxed);
     /* pairs with the acquire in hx_watch_dead */
     atomic_fetch_add_explicit(&shared->header->deaths, 1, memory_order_release);
+}
+
+void hx_watch_tell_abort(struct hx_shared *shared, int rank, const char *text)
+{
+    for (struct hx_last_words *words = shared->header->last_words; words < shared->header->last_words + HX_LAST_WORDS; words++) {
+        int32_t taken = 0;
+        if (atomic_compare_exchange_strong_explicit(&words->rank, &taken, -(1 + rank), memory_order_relaxed, memory_order_relaxed)) {
+            snprintf(words->text, sizeof(words->text), "%s", text);
+            /* pairs with the acquire in hx_watch_last_words */
+            atomic_store_explicit(&words->rank, 1 + rank, memory_order_release);
+            break;
+        }
+        if (taken == 1 + rank)
+            break;
+        if (taken == -(1 + rank)) /* another rank of this node is about to do the same */
+            return;
+    }
+    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
+        hx_watch_tell(shared, rank);
+}
+
+const char *hx_watch_last_words(const struct hx_shared *shared, int rank)
+{
+    const struct hx_last_words *words = shared->header->last_words;
+
+    for (int i = 0; i < HX_LAST_WORDS; i++) /* acquire pairs with the release in hx_watch_tell_abort */
+        if (atomic_load_explicit(&words[i].rank, memory_order_acquire) == 1 + rank)
+            return words[i].text;
+    return NULL;
+}
+
+const char *hx_watch_end(const struct hx_shared *shared, int rank, char text[HX_END_BYTES])
+{
+    const char *words = hx_watch_last_words(shared, rank);
+
+    if (words)
+        snprintf(text, HX_END_BYTES, "has called hx_abort%s%s", *words ? ": " : "", words);
+    else
+        strcpy(text, atomic_load_explicit(&shared->table[rank].finished, memory_order_relaxed) ? HX_HAS_FINISHED : "has died");
+    return text;
 }
 
 int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n)

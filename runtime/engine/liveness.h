@@ -10,6 +10,8 @@
 
 #include "runtime/ports/node.h"
 
+#define HX_HAS_FINISHED "has finished (hx_finalize)"
+
 /* As soon as it has the segment: from now on the end of this process is a death. */
 void hx_watch_enter(struct hx_shared *shared);
 /* HX_LIFE_LEAVING: this rank is in hx_finalize and will enter no other call. HX_LIFE_HERE: hx_finalize was refused. HX_LIFE_LEFT: this rank
@@ -25,5 +27,12 @@ void hx_watch_look(struct hx_shared *shared);
 void hx_watch_look_at(struct hx_shared *shared, int rank);
 /* Tell the node that this rank of the job has died. */
 void hx_watch_tell(struct hx_shared *shared, int rank);
+/* The same of a rank that has called hx_abort: the text is kept for hx_watch_end. */
+void hx_watch_tell_abort(struct hx_shared *shared, int rank, const char *text);
+/* The text that a rank gave to hx_abort; NULL: it did not call hx_abort, as far as this node knows. */
+const char *hx_watch_last_words(const struct hx_shared *shared, int rank);
+#define HX_END_BYTES (HX_LAST_WORDS_BYTES + 32)
+/* How a rank of the job that was found dead has ended: "has died", "has called hx_abort: no input", or that it has finished. */
+const char *hx_watch_end(const struct hx_shared *shared, int rank, char text[HX_END_BYTES]);
 /* The index in ranks of the rank that was found dead first; -1: none. Others may have ended since because of that death. */
 int hx_watch_dead(const struct hx_shared *shared, const int *ranks, int n);

@@ -88,10 +88,9 @@ static int dead_member(const struct hx_run *run)
 }
 
 /* Fail because a rank that dead_member or finished_member has found enters no more calls. */
-static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_finished)
+static hx_status_t absence_fail(const struct hx_run *run, int rank, const char *why)
 {
     const struct hx_engine *engine = run->engine;
-    const char *why = has_finished ? HX_HAS_FINISHED : "has died";
 
     if (engine->pairs)
         return hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d of the job %s", run->name, rank, why);
@@ -102,9 +101,9 @@ static hx_status_t absence_fail(const struct hx_run *run, int rank, int has_fini
 static hx_status_t death_fail(const struct hx_run *run, int rank)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_job_entry *entry = &engine->process->shared->table[engine->pairs ? rank : engine->members->ranks[rank]];
+    char end[HX_END_BYTES];
 
-    return absence_fail(run, rank, atomic_load_explicit(&entry->finished, memory_order_relaxed));
+    return absence_fail(run, rank, hx_watch_end(engine->process->shared, engine->pairs ? rank : engine->members->ranks[rank], end));
 }
 
 /* The next living rank on the node of rank. It sees whether rank lives. -1: there is none. */
@@ -219,7 +218,7 @@ static hx_status_t reason(const struct hx_run *run)
     if (run->engine->pairs && status == HX_SUCCESS)
         status = refusal(run);
     if (!failure && status == HX_SUCCESS)
-        status = (finished = finished_member(run)) < 0 ? HX_SUCCESS : absence_fail(run, finished, 1);
+        status = (finished = finished_member(run)) < 0 ? HX_SUCCESS : absence_fail(run, finished, HX_HAS_FINISHED);
     if (!failure && status == HX_SUCCESS)
         failure = hx_failure_look(run->engine, HX_SUCCESS);
     return failure ? hx_stall_elsewhere(run, failure) : status;

@@ -150,6 +150,15 @@ struct hx_failure {
 /* Keep status as rank's failure, with this thread's last detail, unless an earlier failure is kept. */
 void hx_failure_keep(struct hx_failure *failure, int rank, hx_status_t status);
 
+#define HX_LAST_WORDS 6 /* texts that are kept: the first ones that ranks of this node learn */
+#define HX_LAST_WORDS_BYTES 380
+
+/* The text of a rank that has called hx_abort. The rank that takes the entry stores rank first, so that no other takes it. */
+struct hx_last_words {
+    _Atomic int32_t rank; /* 1 + the rank of the job, stored with release after the text; before that minus as much; 0: free */
+    char text[HX_LAST_WORDS_BYTES];
+};
+
 /* Start-up state, at the beginning of the segment. */
 struct hx_node_header {
     uint64_t magic;
@@ -162,6 +171,7 @@ struct hx_node_header {
     int32_t milli_per_cpu;       /* likewise: ranks per 1000 usable cores, on the most crowded node */
     int32_t max_local;           /* likewise: ranks of the largest node */
     _Atomic uint32_t deaths;     /* how often a rank has been marked dead in the job table */
+    struct hx_last_words last_words[HX_LAST_WORDS];
     _Atomic uint32_t failing;    /* 1: a rank writes failure; no other rank does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
     struct hx_net_refusals refused; /* likewise */

@@ -101,6 +101,7 @@ enum hx_control_message_kind {
     HX_MESSAGE_FAILED,   /* a communicator has failed */
     HX_MESSAGE_FINISHED, /* the sender has called hx_finalize and leaves, although others may wait for it */
     HX_MESSAGE_STANDS,   /* an answer to ASKS: where a rank is */
+    HX_MESSAGE_ABORTED,  /* a rank of the job has called hx_abort: it counts as dead */
     HX_MESSAGE_SENT      /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
 };
 #define HX_MESSAGE_RANKS 96
@@ -114,7 +115,7 @@ struct hx_control_message {
     uint64_t call;   /* ASKS, STANDS: number of that call in the context; 0: not given */
     struct hx_signature signature; /* ASKS, SENT */
     uint32_t generation; /* of the context: see struct hx_comm_id */
-    int32_t ndead;   /* DEAD: how many; else 0 */
+    int32_t ndead;   /* DEAD: how many; ABORTED: 1; else 0 */
     union {
         struct {
             uint64_t match, chunk;
@@ -122,6 +123,10 @@ struct hx_control_message {
         } doubt; /* ASKS: the message from the receiver of this control message that was dropped in that call. Proof 0: none was dropped */
         int32_t dead[HX_MESSAGE_RANKS];     /* DEAD: of the job */
         char text[4 * HX_MESSAGE_RANKS];    /* FAILED: why */
+        struct {
+            int32_t dead;                    /* ABORTED: the rank, where dead[0] is, and its text */
+            char text[4 * HX_MESSAGE_RANKS - 4];
+        } aborted;
         struct {
             uint64_t call;                   /* STANDS: the call in which the sender itself waits, and its context */
             int32_t context, crossed;        /* crossed: nonzero if the sender waits there for the rank that asked, and so cannot enter that
@@ -234,6 +239,9 @@ struct hx_net_ops {
     /* Called in a child made by fork, which has inherited this process's descriptors: close those that would hide the death of this process
      * from its peers. Calls only functions that are safe there. */
     void (*close_in_child)(const struct hx_net *net);
+
+    /* Make progress until what was sent has left, for a second at most. */
+    void (*drain)(struct hx_net *net);
 
     /* orderly != 0: drain what was sent first (bounded time). Returns 1 if messages under way cannot end, since a
      * live peer accepts nothing. Then the memory that was added stays, as memory_remove says. */

@@ -28,13 +28,16 @@
 static hx_status_t nap(const struct hx_world *world, double deadline, int from)
 {
     struct hx_shared *shared = world->process.shared;
+    char end[HX_END_BYTES];
     int dead;
 
     nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
     hx_watch_look(shared);
     dead = from >= 0 ? hx_watch_dead(shared, &from, 1) : hx_watch_dead(shared, shared->ranks, shared->n);
-    if (dead >= 0)
-        return hx_fail(HX_ERR_PEER_DEAD, "start-up: rank %d has died", from >= 0 ? from : shared->ranks[dead]);
+    if (dead >= 0) {
+        int rank = from >= 0 ? from : shared->ranks[dead];
+        return hx_fail(HX_ERR_PEER_DEAD, "start-up: rank %d %s", rank, hx_watch_end(shared, rank, end));
+    }
     return hx_deadline_passed(deadline) ? HX_ERR_TIMEOUT : HX_SUCCESS;
 }
 

@@ -16,6 +16,10 @@
  *   dies RANK HOW         RANK is killed while the others wait for it in an all-reduce, as HOW says: blocks, waits, tests; they print
  *                         what they get, and what a call among them gets, and a group of theirs to which its last comes late
  *   nodes                 print the rank and the size in hx_comm_split_node of the world, and of its odd and even ranks in reverse order
+ *   aborts RANK HOW CODE TEXT  RANK calls hx_abort with CODE and TEXT while the others wait for it in an all-reduce, and prints when; they print
+ *                         what they get and when. HOW: blocks, waits, tests: how they wait; first: nothing was called after hx_init; threads: three
+ *                         threads call hx_abort while one is in a barrier; folds: it is called in an operation of hx_op_create; late: the next rank
+ *                         was killed before, and the others wait in a communicator without it; failed: after a call with wrong arguments
  *   vanish RANKS [CHILD WHEN]  these ranks (a list with commas) kill themselves while the others wait for them; the others print what they get.
  *                         Each of RANKS leaves a child behind that sleeps for a minute, and prints its pid. CHILD, how it is made: fork, exec,
  *                         spawn, system, clone; become: the rank executes another program instead. WHEN: before hx_init, after it, or late, when
@@ -60,6 +64,7 @@
 #include "tools/common/median.h"
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -436,6 +441,76 @@ static void play_nodes(void)
         check(hx_comm_free(comms[i]), "hx_comm_free");
     }
     printf("\n");
+}
+
+/* ---- hx_abort */
+
+static struct abort_call {
+    int code;
+    const char *text;
+} aborting;
+
+static void *aborter_main(void *arg)
+{
+    usleep(300000); /* the others wait by then */
+    printf("rank %d aborts at %.0f ms\n", rank, hx_now_s() * 1e3);
+    hx_abort(arg, aborting.code, aborting.text);
+}
+
+static void aborting_sum(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx)
+{
+    (void)dtype;
+    if (ctx)
+        aborter_main(NULL);
+    for (size_t i = 0; i < count; i++)
+        ((int *)result)[i] = ((const int *)left)[i] + ((const int *)right)[i];
+}
+
+static void abort_make(const char *how, hx_comm_t *all)
+{
+    pthread_t thread;
+
+    if (!strcmp(how, "threads")) {
+        for (int i = 0; i < 3; i++)
+            if (pthread_create(&thread, NULL, aborter_main, world) != 0)
+                exit(3);
+        printf("rank %d status %d\n", rank, hx_barrier(all)); /* it must not return */
+        exit(3);
+    }
+    if (!strcmp(how, "failed"))
+        printf("rank %d wrong call: status %d\n", rank, hx_allreduce(NULL, NULL, 1, HX_INT32, HX_SUM, world));
+    aborter_main(!strcmp(how, "tests") ? NULL : world);
+}
+
+static void play_aborts(int dying, const char *how)
+{
+    hx_comm_t *all = world, *comm = world;
+    hx_status_t status;
+    hx_op_t op = HX_SUM;
+    int one = 1, got, folds = !strcmp(how, "folds"), late = !strcmp(how, "late"), killed = late ? (dying + 1) % size : -1;
+
+    if (strcmp(how, "first")) {
+        check(hx_comm_dup(world, &all), "hx_comm_dup");
+        if (late)
+            check(hx_comm_split(world, rank == killed, rank, &comm), "hx_comm_split");
+        check(sum(1), "allreduce");
+    }
+    if (rank == killed)
+        raise(SIGKILL);
+    if (late)
+        printf("rank %d first status %d\n", rank, sum(1));
+    if (folds)
+        check(hx_op_create(aborting_sum, 1, rank == dying ? world : NULL, &op), "hx_op_create");
+    if (rank == dying && !folds)
+        abort_make(how, all);
+    if (!strcmp(how, "waits") || !strcmp(how, "tests"))
+        status = sum_later(!strcmp(how, "tests"));
+    else
+        while ((status = hx_allreduce(&one, &got, 1, HX_INT32, op, comm)) == HX_SUCCESS)
+            ; /* the operation may be in a later call of a rank */
+    printf("rank %d status %d at %.0f ms: %s\n", rank, status, hx_now_s() * 1e3, hx_error_detail(comm));
+    fflush(stdout);
+    exit(1);
 }
 
 static void play_finishes(int first, int late)
@@ -1201,6 +1276,9 @@ int main(int argc, char **argv)
         return 0;
     } else if (!strcmp(mode, "nodes")) {
         play_nodes();
+    } else if (!strcmp(mode, "aborts") && argc > 5) {
+        aborting = (struct abort_call){atoi(argv[4]), argv[5][0] ? argv[5] : NULL};
+        play_aborts(atoi(argv[2]), argv[3]);
     } else if (!strcmp(mode, "lone")) {
         play_lone();
         return 0;

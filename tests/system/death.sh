@@ -109,6 +109,60 @@ for i in "${!cases[@]}"; do
     died "$tmp/dies.$i" "${case[@]}"
 done
 
+# hx_abort ends one rank with its status. The others get its text within a second.
+# aborts N NODES RANK HOW CODE TEXT [SETTING...]: begin such a job, without a launcher that ends the others
+aborts() {
+    local n=$1 out=$tmp/aborts.${#aborted[@]} r
+    aborted+=("$n $3 $5 $2,$4")
+    texts+=("$6")
+    while grep -qi ":$(printf %04x $port) " /proc/net/tcp /proc/net/tcp6; do port=$((port + 1)); done
+    for ((r = 0; r < n; r++)); do
+        { env "${@:7}" HX_NODES="$2" HX_ROOT=localhost:$port HX_RANK=$r HX_SIZE="$n" HX_SECRET=s HX_TIMEOUT=60 FI_LOG_LEVEL=none \
+            timeout -s KILL 60 "$here/actor" aborts "$3" "$4" "$5" "$6" >>"$out" 2>>"$out.err"
+            echo "rank $r exits $?" >>"$out"; } &
+    done
+    port=$((port + 1))
+}
+
+# abort_ended FILE TEXT N RANK CODE WHAT: how it has ended
+abort_ended() {
+    local out=$1 text=${2:+: ${2:0:379}} n=$3 rank=$4 code=$(($5 % 256)) others=$(($3 - 1)) begin ms slower=1
+    [ -z "${TEST_SANITIZER:-}" ] || slower=5
+    [[ $6 != *late ]] || others=$((n - 2))
+    grep -q "^rank $rank exits $((code ? code : 1))$" "$out" || fail "hx_abort, $6: the rank does not end with its status"
+    [ "$(grep -c "^rank [0-9]* status 8 at .*: rank $rank has called hx_abort$text$" "$out")" = $others ] ||
+        fail "hx_abort, $6: not all others get the text"
+    begin=$(sed -n 's/.* aborts at \([0-9]*\) ms/\1/p' "$out" | sort -n | head -n 1)
+    while read -r ms; do
+        [ $((ms - begin)) -le $((1000 * slower)) ] || fail "hx_abort, $6: a rank gets it only after $((ms - begin)) ms"
+    done < <(sed -n 's/^rank [0-9]* status .* at \([0-9]*\) ms: .*/\1/p' "$out")
+    [ $failures = 0 ] || cat "$out" "$out.err" >&2
+}
+aborted=() texts=()
+long=$(printf 'x%.0s' {1..1000})
+aborts 3 1 1 blocks 7 'no input'
+aborts 4 2 0 waits 200 ''
+aborts 4 2 3 tests 256 'two words'
+aborts 6 6 2 first 3 "$long"
+aborts 3 1 0 first 3 'early'
+aborts 4 2 1 threads 9 'of a thread'
+aborts 4 2,1,1 2 folds 10 'in an operation'
+aborts 5 3,1,1 1 late 11 'after a death'
+aborts 4 2 1 failed 12 'after an error'
+aborts 5 3,1,1 1 waits 13 'on a device' "${efa[@]}"
+wait
+for i in "${!aborted[@]}"; do
+    # shellcheck disable=SC2086
+    abort_ended "$tmp/aborts.$i" "${texts[i]}" ${aborted[i]}
+done
+for nodes in 1 2; do
+    timeout 60 "$run" -n 4 --nodes $nodes -- "$here/actor" aborts 2 blocks 77 'the job' >"$tmp/out" 2>"$tmp/err"
+    status=$?
+    [ $status = 77 ] || { fail "hx_abort under coll_run, $nodes nodes: status $status"; cat "$tmp/err" >&2; }
+    has "$tmp/err" "exited with status 77" "hx_abort under coll_run"
+    has "$tmp/err" "hx_abort: the job; this process ends with status 77" "hx_abort under coll_run"
+done
+
 # Who ends because a rank has died is not named in its place.
 timeout 30 "$run" -n 3 -- "$here/actor" outlived >"$tmp/outlived" 2>&1 || fail "outlived: exit $?"
 [ "$(grep -c '^rank [02] status 8: .*rank 1 has died' "$tmp/outlived")" = 2 ] ||

@@ -164,4 +164,9 @@ hx_request_t *all[2] = {request, other};
 while (!done && hx_testall(2, all, &done) == HX_SUCCESS)
     ; /* compute something */
 /* end */
+/* hx_abort */
+status = hx_barrier(world);
+if (status != HX_SUCCESS)
+    hx_abort(world, 3, hx_error_detail(world));
+/* end */
 }

@@ -138,6 +138,7 @@ function function_end(    fn, page, at, errors, about) {
     fn = page = name_of(decl)
     gsub(/\n */, " ", decl)
     sub(/HX_(PUBLIC|CALL) /, "", decl)
+    sub(/ HX_NO_RETURN/, "", decl)
     sub(/^hx_i/, "hx_", page)
     if (!(page in synopsis))
         page = fn

@@ -30,6 +30,7 @@ struct local {
     char secret[SECRET_TEXT_BYTES];
     siginfo_t failure; /* the first one of those that have been seen together */
     int failed_rank;
+    int first; /* what first_dead said before */
 };
 
 static int open_store(struct local *local)
@@ -78,14 +79,25 @@ static void report_failure(struct job *job, const siginfo_t *info, int rank)
     job_end(job, SIGTERM, info->si_code == CLD_EXITED ? info->si_status : 128 + info->si_status);
 }
 
-/* If several failures are seen at once, a signal is the likelier cause of the others. */
+/* The rank whose connection to the store closed first without a goodbye, or -1. A dying process closes it before it can be waited for; a
+ * rank in hx_abort, before it tells the others. */
+static int first_dead(const struct local *local)
+{
+    int aborted, dead;
+
+    hx_store_serve(local->store); /* it may have happened since the store was served */
+    hx_store_failure(local->store, &aborted, &dead);
+    return dead;
+}
+
+/* If several failures are seen at once, a signal is the likelier cause of the others, then the end of the rank first. */
 static void ended(void *arg, int rank, const siginfo_t *info)
 {
     struct local *local = arg;
     const int failed = info->si_code != CLD_EXITED || info->si_status != 0;
 
     local->job.running--;
-    if (failed && (local->failed_rank < 0 || (local->failure.si_code == CLD_EXITED && info->si_code != CLD_EXITED))) {
+    if (failed && (local->failed_rank < 0 || (local->failure.si_code == CLD_EXITED && (info->si_code != CLD_EXITED || rank == local->first)))) {
         local->failure = *info;
         local->failed_rank = rank;
     }
@@ -93,17 +105,13 @@ static void ended(void *arg, int rank, const siginfo_t *info)
         hx_store_rank_ended(local->store, rank);
 }
 
-/* A dying process closes its connection to the store before it can be waited for. Others may have learnt of it and
- * ended by then: give the one that died first a moment to be seen. */
-static void await_dead(const struct local *local)
+/* Others may have learnt of a death and ended before it can be waited for: give the rank that died first a moment to be seen. */
+static void await_dead(const struct local *local, int dead)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};
     siginfo_t info = {.si_pid = 0};
-    int aborted, dead;
 
-    hx_store_serve(local->store); /* it may have happened since the store was served */
-    hx_store_failure(local->store, &aborted, &dead);
-    for (int i = 0; i < 1000 && dead >= 0 && local->ranks.pids[dead] > 0 && info.si_pid == 0; i++) {
+    for (int i = 0; i < 2000 && dead >= 0 && local->ranks.pids[dead] > 0 && info.si_pid == 0; i++) {
         nanosleep(&millisecond, NULL);
         waitid(P_PID, (id_t)local->ranks.pids[dead], &info, WEXITED | WNOHANG | WNOWAIT);
     }
@@ -114,9 +122,11 @@ static void local_reap(struct job *job)
     struct local *local = (struct local *)job;
 
     local->failed_rank = -1;
+    local->first = first_dead(local);
     ranks_collect(&local->ranks, ended, local);
     if (local->failed_rank >= 0 && !job->ending && local->failure.si_code == CLD_EXITED) {
-        await_dead(local);
+        local->first = first_dead(local);
+        await_dead(local, local->first);
         ranks_collect(&local->ranks, ended, local);
     }
     if (local->failed_rank >= 0 && !job->ending)
