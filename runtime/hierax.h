@@ -11,8 +11,9 @@
  *    arguments.
  *  - Functions that are also in the MPI standard have the same meaning as there.
  *  - in and out must not overlap, except as HX_IN_PLACE. All-reduce, reduce, reduce-scatters and
- *    scans also accept in == out, which means HX_IN_PLACE. Buffers are in memory that the processor
- *    can read and write, not in GPU memory.
+ *    scans also accept in == out, which means HX_IN_PLACE. With HX_CHECK=1 any other overlap gives
+ *    HX_ERR_ARG, and the detail has both ranges.
+ *  - Buffers are in memory that the processor can read and write, not in GPU memory.
  *  - If a rank's own arguments are wrong, the call returns HX_ERR_ARG on that rank and does
  *    nothing. The other ranks wait until this rank makes the call with correct arguments, or until
  *    HX_TIMEOUT.

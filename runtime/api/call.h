@@ -110,6 +110,9 @@ hx_status_t hx_call_check_pair_counts(const struct hx_call *call);
  * checked. */
 hx_status_t hx_call_check_kind(const struct hx_call *call);
 
+/* HX_CHECK: in and out of a call that is right otherwise do not overlap. */
+hx_status_t hx_call_check_overlap(const struct hx_call *call);
+
 /* Likewise of a call whose counts only the root knows. */
 hx_status_t hx_root_counts_check(const struct hx_call *call);
 hx_status_t hx_root_counts_open(struct hx_call *call);

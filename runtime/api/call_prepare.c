@@ -91,7 +91,7 @@ hx_status_t hx_call_check(const struct hx_call *call)
         hx_fail(HX_ERR_ARG, "%s: %s is NULL and count is %zu", name,
                 hx_coll_has_one_buffer(key.coll) ? "buf" : call->fault == HX_FAULT_IN_NULL ? "in" : "out", (size_t)key.count);
     else if (!call->fault)
-        return HX_SUCCESS;
+        return comm->world->process.env->check ? hx_call_check_overlap(call) : HX_SUCCESS;
     else if (hx_coll_is_rooted(key.coll) && !hx_coll_has_one_buffer(key.coll) && comm->members.rank != key.root)
         hx_fail(HX_ERR_ARG, "%s: %s is HX_IN_PLACE on rank %d, but only root %d may pass HX_IN_PLACE", name,
                 hx_coll_gives(key.coll) == HX_HOLDS_ROOT ? "out" : "in", comm->members.rank, key.root);

@@ -65,6 +65,60 @@ static void wrong_arguments(void)
     EXPECT(hx_allgather(in, out, SIZE_MAX / 8, HX_INT32, world), HX_ERR_ARG, world, "hx_allgather: count 2305");
 }
 
+/* With HX_CHECK=1. A call that only one rank makes must be refused before it begins. */
+static void overlaps(void)
+{
+    static int m[4096];
+    const int size = hx_size(world), me = hx_rank(world), last = size - 1;
+    const char both[] = "they overlap; use HX_IN_PLACE or other memory";
+    size_t ones[64], twos[64];
+    char where[160];
+    hx_request_t *request;
+
+    for (int r = 0; r < size; r++) {
+        ones[r] = 1;
+        twos[r] = 2 * (size_t)r;
+    }
+    snprintf(where, sizeof(where), "hx_allreduce: in is at %#zx to %#zx, and out at %#zx to %#zx: they overlap", (size_t)m, (size_t)m + 11,
+             (size_t)m + 8, (size_t)m + 19);
+    EXPECT(hx_allreduce(m, m + 2, 3, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, where);
+    EXPECT(hx_allreduce(m + 1, m, 2, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, both);
+    EXPECT(hx_allreduce(m, m, 2, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allreduce(m, m + 2, 2, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_scan(m, m + 1, 2, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, both);
+    EXPECT(hx_scan(m, m, 2, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgather(m + 2 * size, m, 2, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgather(HX_IN_PLACE, m, 2, HX_INT32, world), HX_SUCCESS, world, "");
+    EXPECT(hx_allgather(m + 2 * last + 1, m, 2, HX_INT32, world), HX_ERR_ARG, world, both);
+    EXPECT(hx_iallgather(m + 2 * last + 1, m, 2, HX_INT32, world, &request), HX_ERR_ARG, world, "hx_iallgather: in is at");
+    EXPECT(hx_allgather_init(m + 2 * last + 1, m, 2, HX_INT32, world, &request), HX_ERR_ARG, world, "hx_allgather_init: in is at");
+    EXPECT(hx_allgatherv(m + 2 * last + 1, 1, m, ones, twos, HX_INT32, world), HX_SUCCESS, world, ""); /* behind the last block */
+    EXPECT(hx_alltoallv(m, ones, twos, m + 1, ones, twos, HX_INT32, world), HX_SUCCESS, world, "");    /* in the gaps of out */
+    EXPECT(hx_bcast(m, 2, HX_INT32, 0, world), HX_SUCCESS, world, "");
+    EXPECT(hx_gather(m, me ? NULL : m, 1, HX_INT32, 0, world), HX_SUCCESS, world, ""); /* the root's block is where it belongs */
+    if (me) /* an exclusive scan does not write rank 0's out */
+        EXPECT(hx_exscan(m, m + 1, 2, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, both);
+    if (size > 1) {
+        EXPECT(hx_allgather(m + 2 * me, m, 2, HX_INT32, world), HX_ERR_ARG, world, both);
+        EXPECT(hx_reduce_scatter_block(m, m + last, 1, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, both);
+        EXPECT(hx_reduce_scatter(m, m + last, ones, HX_INT32, HX_SUM, world), HX_ERR_ARG, world, both);
+        EXPECT(hx_reduce_scatter(m, m, ones, HX_INT32, HX_SUM, world), HX_SUCCESS, world, "");
+        EXPECT(hx_alltoall(m, m, 1, HX_INT32, world), HX_ERR_ARG, world, both);
+        EXPECT(hx_alltoall(m, m + last, 1, HX_INT32, world), HX_ERR_ARG, world, both);
+        snprintf(where, sizeof(where), "and out from rank %d at %#zx", last, (size_t)(m + 2 * last));
+        EXPECT(hx_allgatherv(m + 2 * last, 1, m, ones, twos, HX_INT32, world), HX_ERR_ARG, world, where);
+        snprintf(where, sizeof(where), "hx_alltoallv: in for rank 1 is at %#zx", (size_t)(m + 2));
+        EXPECT(hx_alltoallv(m, ones, twos, m + 2, ones, twos, HX_INT32, world), HX_ERR_ARG, world, where);
+    }
+    if (size > 1 && me == last) {
+        EXPECT(hx_reduce(m, m + 1, 2, HX_INT32, HX_SUM, last, world), HX_ERR_ARG, world, both);
+        EXPECT(hx_gather(m, m, 1, HX_INT32, last, world), HX_ERR_ARG, world, both);
+        EXPECT(hx_gatherv(m, 1, m, ones, twos, HX_INT32, last, world), HX_ERR_ARG, world, "and out from rank 0 at");
+        EXPECT(hx_scatter(m, m, 1, HX_INT32, last, world), HX_ERR_ARG, world, both);
+        EXPECT(hx_scatterv(m, ones, twos, m + 2, 1, HX_INT32, last, world), HX_ERR_ARG, world, "hx_scatterv: in for rank 1 is at");
+    }
+}
+
 static void wrong_scans(void)
 {
     int in[64] = {0}, out[64];
@@ -681,9 +735,16 @@ static void calls_from_operations(void)
     EXPECT(hx_op_free(op), HX_SUCCESS, NULL, "");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     hx_comm_t *again = NULL;
+
+    if (argc > 1 && !strcmp(argv[1], "overlaps")) {
+        EXPECT(hx_init(&world), HX_SUCCESS, NULL, "");
+        overlaps();
+        EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
+        return failures > 0;
+    }
 
     before_init();
     EXPECT(hx_init(&world), HX_SUCCESS, NULL, "");

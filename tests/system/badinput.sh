@@ -156,6 +156,12 @@ for options in "-n 1" "-n 2" "-n 4 --nodes 2"; do
     timeout 20 "$run" $options -- "$here/badcalls" >"$tmp/out" 2>"$tmp/err" || { fail "badcalls $options: exit $?"; cat "$tmp/err" >&2; }
 done
 
+for options in "-n 1" "-n 3" "-n 4 --nodes 2"; do
+    # shellcheck disable=SC2086
+    timeout 20 "$run" $options --env HX_CHECK=1 -- "$here/badcalls" overlaps >"$tmp/out" 2>"$tmp/err" ||
+        { fail "badcalls overlaps $options: exit $?"; cat "$tmp/err" >&2; }
+done
+
 # calls that differ between ranks
 for options in "-n 3" "-n 4 --nodes 3"; do
     # shellcheck disable=SC2086
