@@ -60,9 +60,9 @@ image() {
     done <"$recipe/Dockerfile"
 }
 
-spack_recipe() { # it is Python, and builds the version that configure.ac names
+spack_recipe() { # it is Python, and builds the version of hierax.h
     local file=$top/tools/packaging/spack/spack_repo/hierax/packages/hierax/package.py version
-    version=$(sed -n 's/^AC_INIT(.*\[\(.*\)\])$/\1/p' "$top/configure.ac")
+    version=$(sed -n 's/^#define HX_VERSION_[A-Z]* *//p' "$top/runtime/hierax.h" | paste -sd .)
     python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file" && grep -q "version(\"$version\"" "$file"
 }
 
