@@ -67,12 +67,13 @@ static const struct hx_provider_traits providers[] = {
      * short one, of 16 KiB. */
     {.names = {"tcp", "net"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
      .direct = HX_DIRECT_IF_SPACE, .breaks_on_excess = 1, .faults_before = FI_VERSION(1, 20),
+     .forgets_since = FI_VERSION(1, 0),
      .variables = {{.name = "FI_NET_MAX_SAVED", .value = "1024"},
                    {.name = "FI_TCP_MAX_SAVED", .value = "1024"},
                    {.name = "FI_TCP_MAX_RX_SIZE", .value = "1024"}}},
     /* Layers above TCP. A receive buffer of sockets must hold several of TCP's longest segments: path.c. rmem_max limits it. */
     {.names = {"tcp;ofi_rxm"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
-     .breaks_on_excess = 1},
+     .breaks_on_excess = 1, .forgets_since = FI_VERSION(1, 18)}, /* then above what was net before */
     {.names = {"sockets"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 64 << 10, .kernel_answers = 1, .direct = HX_DIRECT_NEVER,
      .breaks_on_excess = 1, .connects_first = 1, .variables = {{.name = "FI_SOCKETS_MAX_BUF_SZ", .value = "4194304"}}},
     /* Only if HX_PROVIDER names them. */

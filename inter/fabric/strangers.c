@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Strangers: processes that connect to an endpoint and never send the request that a rank sends first. libfabric accepts every
- * connection and waits without a limit, so strangers use up descriptors. Before libfabric 1.20 native tcp also forgets some
- * connections that have ended or have sent half a request: it mistakes an old errno for theirs, and never closes them. This is rare
- * if errno is 0 before each round. tcp;ofi_rxm looks at such connections again in every round.
+ * connection and waits without a limit, so strangers use up descriptors. Native tcp, to libfabric 2.6 at least, also forgets some
+ * connections that have ended or have sent half a request: it mistakes an old errno for theirs, and never closes them. This is
+ * rare if errno is 0 before each round. tcp;ofi_rxm of libfabric 1.17 looks at such connections again in every round.
  *
  * libfabric (1.17 at least) makes a connection non-blocking only after it has read the request, so a stranger that sends a part of
  * a request would block the rank. Connections inherit the receive time-out of their listener. A negative time-out makes a receive
@@ -81,6 +81,11 @@ static int is_stranger(const void *ctx, int fd)
     return info.tcpi_state != CLOSED && (info.tcpi_state != ESTABLISHED || info.tcpi_last_data_recv > look->silent_ms);
 }
 
+static int forgets(const struct hx_provider_traits *traits)
+{
+    return traits->forgets_since && FI_VERSION_GE(fi_version(), traits->forgets_since);
+}
+
 void hx_strangers_check(struct hx_net *net)
 {
     const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
@@ -89,7 +94,7 @@ void hx_strangers_check(struct hx_net *net)
     if (net->rails[0].address_hash == 0 || now - net->looked_at < (net->strangers > 0 ? LOOK_AGAIN_NS : LOOK_NS))
         return;
     net->looked_at = now;
-    if (net->peeks_unexpected && net->ended > 0) /* native tcp before libfabric 1.20 has read their end by now */
+    if (forgets(net->traits) && net->ended > 0) /* the provider has read their end by now */
         hx_files_visit(is_forgotten, net, hx_file_close);
     if (net->strangers > hx_strangers_most(net->nranks))
         look.silent_ms = CROWD_MS;
