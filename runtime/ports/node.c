@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HEADER_BYTES 4096
-_Static_assert(sizeof(struct hx_node_header) <= HEADER_BYTES, "the header fits its page");
+#define HEADER_BYTES 8192
+_Static_assert(sizeof(struct hx_node_header) <= HEADER_BYTES, "the header fits its place");
 #define RINGS_MAX_BYTES ((size_t)256 << 20)
 #define RING_CHUNK_MAX ((size_t)32 << 10)
 #define RING_CHUNK_MIN ((size_t)512)
