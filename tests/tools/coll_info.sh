@@ -59,7 +59,7 @@ grep -q '^  allreduce  *ring ' "$tmp/out" || fault "no allreduce within 30 s: $(
 
 # ---- the state of things
 says "hierax                    $("$info" --version | sed 's/coll_info //')" 0
-says 'with --algorithms: count what they do on N ranks' 0 --help
+says 'with --algorithms: count rounds, messages' 0 --help
 HX_TIMEOUT=7.5 "$info" >"$tmp/out" || fault "alone: status $?"
 grep -Eq '^  HX_TIMEOUT +7.5 +environment +job +300 ' "$tmp/out" || fault "HX_TIMEOUT is not told: $(grep HX_TIMEOUT "$tmp/out")"
 grep -Eq '^  HX_SPIN +-1 +default +local ' "$tmp/out" || fault "HX_SPIN is not told: $(grep HX_SPIN "$tmp/out")"

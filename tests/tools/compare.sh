@@ -42,7 +42,7 @@ run 0 allreduce --rounds 3 --max 64 --csv "$tmp/csv" --max-ratio 8=0.5 --max-rat
 [ "$(cut -c1 "$tmp/order" | tr -d '\n')" = abbaab ] || fail "launches do not alternate: $(cat "$tmp/order")"
 grep -q -- '--min 8 --max 64 --factor 2' "$tmp/order" || fail "sizes are not passed on"
 # ratios 0.5 0.25 0.75: median 0.5
-grep -Eq '^allreduce +8 +2\.000 +4\.000 +0\.500 +0\.250 \.\. 0\.750$' "$tmp/out" ||
+grep -Eq '^allreduce +8 B +2\.000 +4\.000 +0\.500 +0\.250 \.\. 0\.750$' "$tmp/out" ||
     { fail "ratio"; cat "$tmp/out" >&2; }
 grep -Eq '^allreduce +geometric mean +0\.707$' "$tmp/out" || { fail "geometric mean"; cat "$tmp/out" >&2; }
 grep -q '^allreduce,8,2.0000,4.0000,0.5000,0.2500,0.7500,3,lib a,lib b' "$tmp/csv" ||
