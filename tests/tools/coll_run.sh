@@ -94,9 +94,44 @@ expect 2 'did you mean prefix?' -n 2 --perfix true
 expect 2 'unknown option "x"' -x 2 true
 expect 2 'option --ranks needs a value' -n
 expect 2 'option --nodes needs a value' -n 2 --nodes
+expect 2 '--hosts a,b,a: host a is given twice; write it once, with the number of its ranks: a:2' --hosts a,b,a true
+expect 2 '--hosts a:0: a:0: expected a number of ranks from 1' --hosts a:0 true
+expect 2 '--hosts a:x: a:x: expected a number of ranks from 1' --hosts a:x true
+expect 2 '--hosts a,,b: "" is no host: expected HOST or HOST:RANKS' --hosts a,,b true
+expect 2 '--hosts -x: "-x" is no host' --hosts=-x true
+expect 2 'these hosts have 3 ranks, but -n is 4' -n 4 --hosts a:1,b:2 true
+expect 2 'these hosts have at least 3 ranks, but -n is 2' -n 2 --hosts a,b:2 true
+expect 2 'emulates nodes on one machine: leave it out, or --hosts' --nodes 2 --hosts a,b true
+expect 2 '--agent needs --hosts' -n 2 --agent ssh true
+expect 2 '--root needs --hosts' -n 2 --root 10.0.0.1 true
+expect 2 '--agent is empty' --agent ' ' --hosts a true
+expect 2 'program to run is missing' --hosts a
 expect 127 'cannot run program "no-such-program"' -n 2 no-such-program
 expect 127 'cannot run program "./no-such-program"' -n 2 ./no-such-program
 expect 126 'Is a directory' -n 2 /
+
+# ---- --hosts: over an agent that stays on this machine; over ssh: tests/lab/ssh_test.sh
+printf '#!/bin/sh\nhost=$1; shift; echo "welcome to $host"; echo "$host has a motto" >&2; exec sh -c "$*"\n' >"$work/agent"
+chmod +x "$work/agent"
+expect 0 '^\[2\] 2/3/y z$' --agent "$work/agent" --hosts a,b:2 --prefix --env 'A=y z' -- sh -c 'echo "$HX_RANK/$HX_SIZE/$A"'
+! grep -q welcome "$work/out" || fail "what the login shell writes is taken for output: $(cat "$work/out")"
+expect 0 'coll_run: host b: b has a motto' --agent "$work/agent" --hosts a,b:2 -- "$ring" --expect 3
+expect 0 - --agent "$work/agent" --hosts a,b:2 seq 20000
+[ "$(sort -u "$work/out" | grep -vc coll_run)" = 20000 ] || fail "--hosts mixed lines: $(sort -u "$work/out" | wc -l)"
+[ "$(seq 200000 | "$run" --agent "$work/agent" --hosts a,b -- sh -c '[ $HX_RANK = 1 ] || cat' 2>/dev/null | cksum)" = "$(seq 200000 | cksum)" ] ||
+    fail "--hosts: rank 0 did not get all of the standard input, or not all came back"
+expect 0 - --agent "$work/agent" --hosts a,b true </dev/zero # which no rank reads
+expect 5 'rank 2 (pid [0-9]* on b) exited with status 5' --agent "$work/agent" --hosts a,b:2 -- sh -c '[ $HX_RANK != 2 ] || exit 5; sleep 30'
+expect 1 'coll_run: host a: the agent "false a" ended with status 1' --agent false --hosts a true
+# a keeper whose coll_run has another version, or that gets no whole job
+keeper() # JOB-BYTES TEXT
+{
+    printf '\0\0\0\1\0\0\0\0\0\0\0'"$1" | "$run" --keeper >/dev/null 2>"$work/err"
+    grep -q "$2" "$work/err" || fail "keeper: no \"$2\" in: $(cat "$work/err")"
+}
+keeper '\0060.0.1\0' 'but coll_run started the job with 0.0.1: install the same version on all hosts'
+version=$("$run" --version | sed 's/.* //')
+keeper "$(printf '\\%03o' $((${#version} + 3)))$version"'\0001\0' 'the job is not complete'
 
 # ---- environment, options of the program, output
 mkdir "$work/bin"

@@ -41,16 +41,18 @@ struct keeper {
     double kill_at;
 };
 
-/* The next of FRAME_JOB's texts. */
-static const char *text_next(const char **at)
+/* The next of FRAME_JOB's texts; "": there is none. */
+static const char *text_next(const char **at, const char *end)
 {
     const char *text = *at;
 
+    if (text >= end)
+        return "";
     *at += strlen(text) + 1;
     return text;
 }
 
-/* FRAME_JOB: first rank, their number, size, bind, kill_after, has rank 0 an input, secret, token, --root, folder; the number of settings, and
+/* FRAME_JOB: the version of coll_run; first rank, their number, size, bind, kill_after, has rank 0 an input, secret, token, --root, folder; the number of settings, and
  * these; the program and its arguments. Returns 0, or the exit status after a message. */
 static int job_take(struct keeper *keeper, const char *value, size_t bytes)
 {
@@ -61,20 +63,29 @@ static int job_take(struct keeper *keeper, const char *value, size_t bytes)
         return 1;
     memcpy(copy, value, bytes);
     copy[bytes] = '\0';
-    const char *at = copy, *end = copy + bytes;
+    const char *at = copy, *end = copy + bytes, *version = text_next(&at, end);
+
+    if (strcmp(version, PACKAGE_VERSION) != 0) {
+        say("here is Hierax %s, but coll_run started the job with %s: install the same version on all hosts", PACKAGE_VERSION, version);
+        return EXIT_CANNOT_RUN;
+    }
     keeper->ranks = (struct ranks){.options = &keeper->options, .own_files = OWN_FDS, .piped = 1, .input = -1};
-    keeper->ranks.first = atoi(text_next(&at));
-    keeper->ranks.n = atoi(text_next(&at));
-    keeper->ranks.size = atoi(text_next(&at));
-    keeper->options = (struct options){.ranks = (uint64_t)keeper->ranks.n, .bind = (enum bind_mode)atoi(text_next(&at)), .prefix = 1};
-    keeper->options.kill_after = atof(text_next(&at));
-    const int has_input = atoi(text_next(&at));
-    keeper->secret = text_next(&at);
-    keeper->token = text_next(&at);
-    keeper->address = text_next(&at);
-    const char *folder = text_next(&at);
-    for (int n = atoi(text_next(&at)); n > 0; n--)
-        putenv((char *)(uintptr_t)text_next(&at));
+    keeper->ranks.first = atoi(text_next(&at, end));
+    keeper->ranks.n = atoi(text_next(&at, end));
+    keeper->ranks.size = atoi(text_next(&at, end));
+    keeper->options = (struct options){.ranks = (uint64_t)keeper->ranks.n, .bind = (enum bind_mode)atoi(text_next(&at, end)), .prefix = 1};
+    keeper->options.kill_after = atof(text_next(&at, end));
+    const int has_input = atoi(text_next(&at, end));
+    keeper->secret = text_next(&at, end);
+    keeper->token = text_next(&at, end);
+    keeper->address = text_next(&at, end);
+    const char *folder = text_next(&at, end);
+    for (int n = atoi(text_next(&at, end)); n > 0 && at < end; n--)
+        putenv((char *)(uintptr_t)text_next(&at, end));
+    if (keeper->ranks.n < 1 || at >= end) {
+        say("the job is not complete");
+        return 1;
+    }
     keeper->options.program = calloc((size_t)(end - at) + 1, sizeof *keeper->options.program);
     keeper->streams = calloc((size_t)keeper->ranks.n, sizeof *keeper->streams);
     keeper->fds = calloc(POLLS + 2 * (size_t)keeper->ranks.n, sizeof *keeper->fds);
@@ -83,7 +94,7 @@ static int job_take(struct keeper *keeper, const char *value, size_t bytes)
     for (int i = 0; i < keeper->ranks.n; i++)
         keeper->streams[i][0] = keeper->streams[i][1] = -1;
     while (at < end)
-        keeper->options.program[words++] = (char *)(uintptr_t)text_next(&at);
+        keeper->options.program[words++] = (char *)(uintptr_t)text_next(&at, end);
     if (chdir(folder) < 0) {
         say("cannot enter the folder %s: %s", folder, strerror(errno));
         return EXIT_CANNOT_RUN;
