@@ -142,8 +142,8 @@ static hx_status_t pmix_fence(struct hx_boot *boot)
     return rc == PMIX_SUCCESS ? HX_SUCCESS : pmix_failed(pmix, "PMIx fence", "", rc);
 }
 
-/* PMIX_IMMEDIATE is no use: servers of PMIx 5 then find no value of another node unless every rank has put one. Without it, a server asks
- * the others for a value that it lacks. It would wait for ever for a value that no rank has put, so there is a limit. */
+/* Not PMIX_IMMEDIATE: with it, servers of PMIx 5 do not find the values of other nodes unless every rank has put one. Without it, a
+ * server asks the others for a value that it lacks. For a value that no rank has put it would wait for ever, so there is a limit. */
 static hx_status_t pmix_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
 {
     struct pmix *pmix = (struct pmix *)boot;

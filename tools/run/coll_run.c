@@ -92,8 +92,8 @@ static const struct option_row option_rows[] = {
     {"np", 0, NULL, NULL, 0, 0, IS_SAME},
     {"nodes", 0, "NODES", "Emulate nodes; ranks of different nodes use libfabric only (sets HX_NODES). NODES is a number of nodes, "
      "the ranks of each (3,1,2), or 8/2: 8 ranks in 2 domains", 0, 0, IS_TEXT(nodes)},
-    {"hosts", 0, "HOSTS", "Start the ranks on these hosts, through ssh: a,b:4 is host a with 1 rank and host b with 4. With -n, hosts without "
-     "a number share the other ranks evenly", 0, 0, IS_TEXT(hosts)},
+    {"hosts", 0, "HOSTS", "Start the ranks on these hosts, through ssh: a,b:4 is host a with 1 rank and host b with 4. With -n, hosts "
+     "without a number share the other ranks evenly", 0, 0, IS_TEXT(hosts)},
     {"agent", 0, "COMMAND", "With --hosts: run COMMAND HOST SHELL-COMMAND to start the ranks of a host (default ssh)", 0, 0, IS_TEXT(agent)},
     {"root", 0, "ADDRESS", "With --hosts: the address of the first host at which the other hosts reach it (default: the first that they "
      "reach)", 0, 0, IS_TEXT(root)},
@@ -175,8 +175,8 @@ int main(int argc, char **argv)
 {
     static const struct option_tool tool = {
         "[--] PROGRAM [ARGUMENT...]",
-        "Start RANKS copies of PROGRAM on this machine, or on several hosts, as one Hierax job. If a rank fails, coll_run ends the others. The exit "
-        "status is that of the first rank that failed, or 128 + the number of its signal.\v"
+        "Start RANKS copies of PROGRAM on this machine, or on several hosts, as one Hierax job. If a rank fails, coll_run ends the "
+        "others. The exit status is that of the first rank that failed, or 128 + the number of its signal.\v"
         "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
         option_rows, program_take};
     char error[OPTION_TEXT_BYTES];

@@ -150,12 +150,12 @@ double job_until(const struct job *job); /* when job_time has something to do */
 enum frame_kind {
     /* to the keeper */
     FRAME_JOB = 1, /* texts, each with its NUL: see keeper.c */
-    FRAME_STORE,   /* what FRAME_LISTENS said */
+    FRAME_STORE,   /* the text of FRAME_LISTENS */
     FRAME_START,
     FRAME_SIGNAL, /* rank: the signal's number */
     FRAME_INPUT,  /* for rank 0; 0 bytes: the end. The next one may follow FRAME_TAKEN */
     /* from the keeper; FRAME_ENDED in both directions */
-    FRAME_LISTENS, /* where the store listens: port, and addresses */
+    FRAME_LISTENS, /* the store listens at this port, and these addresses */
     FRAME_REACHED, /* the store can be reached */
     FRAME_STREAM,  /* of a rank: FRAME_STREAM for standard output, FRAME_STREAM + 1 for standard error */
     FRAME_STREAM_2,
@@ -183,7 +183,7 @@ int channel_read(struct channel *channel);   /* read what is there. Returns how 
 const char *channel_next(struct channel *channel, struct frame *frame);
 void channel_close(struct channel *channel);
 
-/* Where the store listens. The first host's keeper lists its port and addresses; the others choose one that they reach. token: TOKEN_BYTES
+/* The place of the store. The first host's keeper lists its port and addresses; the others choose one that they reach. token: TOKEN_BYTES
  * that keepers know, by which they know each other: an address may be that of another machine too. */
 #define TOKEN_BYTES 32
 int store_listen(const char *only, char *places, size_t bytes); /* only: this address, or "": all. The socket, or -1 after a message */

@@ -51,7 +51,7 @@ void channel_flush(struct channel *channel)
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
-        sent = n < 0 ? channel->kept_bytes : sent + (size_t)n; /* nobody reads it: that is seen elsewhere */
+        sent = n < 0 ? channel->kept_bytes : sent + (size_t)n; /* the reader has gone: its process is seen to end */
     }
     memmove(channel->kept, channel->kept + sent, channel->kept_bytes - sent);
     channel->kept_bytes -= sent;

@@ -38,7 +38,7 @@ struct host {
     char line[1024];
     size_t line_bytes;
     int running, status; /* ranks; as the agent has ended */
-    int reached, done, ended, closed; /* it reaches the store; its ranks have ended; so has its channel; so has all of it */
+    int reached, done, ended, closed; /* it reaches the store; its ranks have ended; the channel is at its end; the agent has ended too */
 };
 
 struct front {
@@ -53,7 +53,7 @@ struct front {
     int failed_rank, code, value;
     long pid;
     double decide_at;
-    int leaving;       /* the keepers have been told to end */
+    int leaving;       /* the keepers' inputs are closed, so that they end */
     double abandon_at; /* kill the agents */
 };
 
@@ -290,7 +290,7 @@ static void front_signal(struct job *job, int signal_number)
     send_all((struct front *)job, FRAME_SIGNAL, signal_number, NULL, 0);
 }
 
-/* ---- what keepers tell */
+/* ---- frames from keepers */
 
 static struct host *host_of(struct front *front, int rank)
 {
@@ -433,6 +433,11 @@ static void host_close(struct front *front, struct host *host)
     const int status = host->status, value = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
 
     errors_pass(host);
+    if (host->line_bytes > 0)
+        say("host %s: %s", host->name, host->line);
+    if (host->errors >= 0)
+        close(host->errors);
+    host->errors = -1;
     host->closed = 1;
     channel_close(&host->channel);
     front->job.running -= host->running;
@@ -466,7 +471,8 @@ static void agents_kill(struct front *front)
     front->job.given_up = 1;
     for (int i = 0; i < front->n_hosts; i++)
         if (front->hosts[i].agent > 0) {
-            say("host %s: the agent \"%s %s\" does not end: killing it", front->hosts[i].name, front->job.options->agent, front->hosts[i].name);
+            say("host %s: the agent \"%s %s\" does not end: killing it", front->hosts[i].name, front->job.options->agent,
+                front->hosts[i].name);
             kill(-front->hosts[i].agent, SIGKILL);
         }
 }

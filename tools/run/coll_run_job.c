@@ -28,7 +28,7 @@ struct local {
     struct hx_store *store;
     int port;
     char secret[SECRET_TEXT_BYTES];
-    siginfo_t failure; /* the first one of those that have been seen together */
+    siginfo_t failure; /* of several at once, the likelier cause */
     int failed_rank;
     int first; /* what first_dead said before */
 };

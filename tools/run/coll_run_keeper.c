@@ -37,7 +37,7 @@ struct keeper {
     char *input;    /* to be written there */
     size_t input_at, input_bytes;
     int gone;       /* coll_run is */
-    int done;       /* told that all ranks have ended */
+    int done;       /* FRAME_DONE is sent */
     double kill_at;
 };
 
@@ -52,8 +52,8 @@ static const char *text_next(const char **at, const char *end)
     return text;
 }
 
-/* FRAME_JOB: the version of coll_run; first rank, their number, size, bind, kill_after, has rank 0 an input, secret, token, --root, folder; the number of settings, and
- * these; the program and its arguments. Returns 0, or the exit status after a message. */
+/* FRAME_JOB: the version of coll_run; first rank, their number, size, bind, kill_after, has rank 0 an input, secret, token, --root,
+ * folder; the number of settings, and these; the program and its arguments. Returns 0, or the exit status after a message. */
 static int job_take(struct keeper *keeper, const char *value, size_t bytes)
 {
     char *copy = malloc(bytes + 1);
@@ -255,7 +255,7 @@ static void signals_take(struct keeper *keeper)
             end(keeper);
 }
 
-/* All ranks have ended: send what they have written so far. Whoever outlives its rank has nothing to say. */
+/* All ranks have ended: send what they have written so far. Later output, of processes that outlive their rank, is dropped. */
 static int all_sent(struct keeper *keeper)
 {
     int more = 0;

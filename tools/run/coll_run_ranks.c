@@ -45,8 +45,8 @@ static int raise_file_limit(struct ranks *ranks)
     if (limit.rlim_max < needed) {
         say("-n %d%s needs %llu open files, but the hard limit is %llu (ulimit -Hn). %d are open already, coll_run itself needs "
             "%d, and each rank %d",
-            ranks->size, ranks->options->prefix ? " --prefix" : "", (unsigned long long)needed, (unsigned long long)limit.rlim_max, inherited,
-            ranks->own_files, of_rank);
+            ranks->size, ranks->options->prefix ? " --prefix" : "", (unsigned long long)needed, (unsigned long long)limit.rlim_max,
+            inherited, ranks->own_files, of_rank);
         return -1;
     }
     const rlim_t wanted = needed + (rlim_t)(2 * ranks->size + STRANGERS_FDS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the store of a job on several hosts listens, and which of its addresses another host reaches. */
+/* The place of the store of a job on several hosts: the first host lists its addresses, each other host chooses one that it reaches. */
 #include "tools/run/coll_run.h"
 #include "runtime/base/clock.h"
 
@@ -154,6 +154,7 @@ int store_reach(const char *places, const char *token, char *root, size_t bytes)
                                                wrong ? gai_strerror(wrong) : strerror(error))
                             : 0;
     }
-    say("does not reach the first host's store at any of its addresses: %s. A firewall must let the job's hosts connect", n ? why : "it has none");
+    say("does not reach the first host's store at any of its addresses: %s. A firewall must let the job's hosts connect",
+        n ? why : "it has none");
     return -1;
 }
