@@ -94,7 +94,7 @@ def algorithm_add(tree, example):
 def collective_add(tree, example):
     a = Addition(tree, "collective")
     a.after("runtime/base/coll.def", r"^HX_COLL\(", "HX_COLL(COLLECT, collect, OWN, ALL, 0)\n")
-    a.clones("runtime/hierax.h", r"^HX_PUBLIC hx_status_t hx_i?allgather(_init)?\(.*?;\n", "allgather", "collect")
+    a.clones("runtime/hierax.h", r"^HX_CALL hx_status_t hx_i?allgather(_init)?\(.*?;\n", "allgather", "collect")
     a.after("runtime/version.map", "hx_alltoallv;", "".join("        hx_%s;\n" % name for name in ("collect", "icollect", "collect_init")))
     a.clones("runtime/api/collectives.c", r"^hx_status_t hx_i?allgather(_init)?\(.*?^}\n", "allgather", "collect")
     a.write("hier/compose/collect.c", """#include "hier/compose/composer.h"

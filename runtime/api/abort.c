@@ -90,10 +90,10 @@ void hx_abort(hx_comm_t *comm, int code, const char *text)
     status = code & 0xff ? code & 0xff : 1;
     words_set(words, text);
     const int limited = limit_begin(&status);
-    hx_log(HX_LOG_ERROR, "hx_abort%s%s; this process ends with status %d", *words ? ": " : "", words, status);
     if (hx_world)
         others_tell(hx_world, words);
-    if (limited)
+    hx_log(HX_LOG_ERROR, "hx_abort%s%s; this process ends with status %d", *words ? ": " : "", words, status);
+    if (limited) /* a pipe may be full, or a thread may hold a stream's lock */
         fflush(NULL);
     _exit(status);
 }

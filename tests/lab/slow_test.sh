@@ -23,8 +23,8 @@ while True:
     rival=$!
 }
 
-doctor() { # HOSTS
-    "$lab" coll_run "$1" 1 -- "$info" --doctor
+doctor() { # HOSTS [RANKS of each]
+    "$lab" coll_run "$1" "${2:-1}" -- "$info" --doctor
 }
 
 # says REGEX command...: one line of the output begins with warn or fail, and it matches; REGEX "": there is none
@@ -49,6 +49,35 @@ why() {
     grep -Eq "$regex" "$scratch/summary"
 }
 
+# Of a machine that hwloc invents, core 1 and eth0 are on NUMA node 1. The kernel puts all memory on node 0.
+objects=0
+{
+    echo '<?xml version="1.0" encoding="UTF-8"?><!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology version="2.0">'
+    object() { # TYPE INDEX UNITS NODES REST
+        echo "<object type=\"$1\" os_index=\"$2\" cpuset=\"$3\" complete_cpuset=\"$3\" nodeset=\"$4\" complete_nodeset=\"$4\"" \
+            "gp_index=\"$((++objects))\" $5"
+    }
+    object Machine 0 0x3 0x3 'allowed_cpuset="0x3" allowed_nodeset="0x3">'
+    for node in 0 1; do
+        object Package $node 0x$((node + 1)) 0x$((node + 1)) '>'
+        object NUMANode $node 0x$((node + 1)) 0x$((node + 1)) 'local_memory="1073741824"/>'
+        object Core $node 0x$((node + 1)) 0x$((node + 1)) '>'
+        object PU $node 0x$((node + 1)) 0x$((node + 1)) '/></object>'
+        [ $node = 0 ] || echo '<object type="Bridge" gp_index="98" bridge_type="0-1" depth="0" bridge_pci="0000:[04-04]">' \
+            '<object type="PCIDev" gp_index="99" pci_busid="0000:04:00.0" pci_type="0200 [1d0f:ec20] [0000:0000] 00" pci_link_speed="0.0">' \
+            '<object type="OSDev" gp_index="100" name="eth0" osdev_type="2"/></object></object>'
+        echo '</object>'
+    done
+    echo '</object></topology>'
+} >"$scratch/machine.xml"
+
+numa() { # h1 and h3 have core 0, h2 and h4 core 1
+    HWLOC_XMLFILE=$scratch/machine.xml doctor 4 >"$scratch/said" || return 1
+    grep -A2 ' numa ' "$scratch/said"
+    grep -Eq 'numa +interface eth0 on NUMA node 1, core on NUMA node 0: .* 1 processing units, .* 1 ranks \(ranks 0,2 on h1,h3\)' "$scratch/said" &&
+        grep -Eq 'numa +memory on NUMA node 0, core on NUMA node 1 \(ranks 1,3 on h2,h4\)' "$scratch/said"
+}
+
 cat >"$scratch/preferred" <<'END'
 #!/bin/sh
 # A rank that has its core for itself, but for a rival with real-time priority: the kernel weighs sessions, and processes in them.
@@ -70,6 +99,10 @@ rate='(1[5-9]|2[0-9])(\.[0-9]+)? Mbit/s' median='[0-9.]+ [MG]bit/s \(factor [0-9
 
 check "lab up, 1 Gbit/s" "$lab" up 4 --rate 1000
 check "the doctor finds nothing" says "" doctor 4
+[ "$(nproc)" = 1 ] || check "the doctor names far memory and a far interface" numa
+crowd=$(($(nproc) + 1))
+check "the doctor says once that ranks outnumber cores" \
+    says "cores +$crowd ranks on $(nproc) usable cores: .*\(ranks 0-$((4 * crowd - 1)) on h1,h2,h3,h4\)" doctor 4 $crowd
 "$lab" slow 3 20
 check "the doctor names a slow host" \
     says "links +slow host h3: $rate to and from 3 of 3 measured hosts; the median host has $median.* eth0 " doctor 4

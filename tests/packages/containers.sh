@@ -13,7 +13,7 @@ cat >"$tmp/container" <<'TXT'
 #!/bin/sh
 # shellcheck disable=SC2086
 exec unshare $NAMESPACES --mount --pid --ipc --uts --mount-proc --fork --kill-child sh -c \
-    'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"' sh "$@"
+    '{ [ "$SHM" = shared ] || mount -t tmpfs -o size=64m tmpfs /dev/shm; } && exec "$@"' sh "$@"
 TXT
 cat >"$tmp/users" <<'TXT'
 #!/bin/sh
@@ -41,11 +41,13 @@ tried() {
 
 run=(coll_run -n 4 --)
 bench=(coll_bench allreduce alltoall --check --max 4M --factor 64 --repetitions 3)
-export NAMESPACES=
+export NAMESPACES='' SHM=own
 job "one container, /dev/shm of 64 MB" "4 ranks on 1 node" "$tmp/container" "${run[@]}" "${bench[@]}"
 job "one container, no CMA" "no single copy: cannot read the memory of rank" "$plant" refuse=process_vm_readv "$tmp/container" "${run[@]}" "${bench[@]}"
 job "a container for each rank" "4 ranks on 1 node" "${run[@]}" "$tmp/container" "${bench[@]}"
-job "a container for each rank: the reason for no CMA" "it is in another pid namespace, as in another container" "${run[@]}" "$tmp/container" "${bench[@]}"
+SHM=shared
+job "a container for each rank, one /dev/shm" "it is in another pid namespace, as in another container" "${run[@]}" "$tmp/container" "${bench[@]}"
+SHM=own
 NAMESPACES="--user --map-root-user"
 job "a rootless container for each rank" "4 ranks on 1 node" "${run[@]}" "$tmp/container" "${bench[@]}"
 NAMESPACES=--net

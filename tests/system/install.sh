@@ -67,7 +67,7 @@ if command -v cmake >/dev/null; then
         done
     done
     ! project gcc g++ -DWANTED=9.0 || fail "CMake takes this version for 9.0"
-    has log "$prefix/lib/cmake/Hierax/HieraxConfig.cmake, version: 0.1.0" "another major version"
+    has log "$prefix/lib/cmake/Hierax/HieraxConfig.cmake, version: " "another major version"
 else
     echo "the CMake package is not tried here: apt-get install cmake" >&2
 fi

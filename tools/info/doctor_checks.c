@@ -207,7 +207,7 @@ static void row_add(const struct doctor_job *job, enum doctor_grade grade, const
     for (size_t i = json_object_array_length(job->report); ranks && !row && i-- > 0;) {
         struct json_object *other = json_object_array_get_idx(job->report, i);
         if (json_object_object_get(other, "list") && !strcmp(info_text(other, "found"), text) &&
-            !strcmp(info_text(other, "grade"), grades[grade]))
+            !strcmp(info_text(other, "grade"), grades[grade]) && (grade == DOCTOR_OK || !strcmp(info_text(other, "remedy"), remedy)))
             row = other;
     }
     if (!row) {

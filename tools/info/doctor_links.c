@@ -10,7 +10,7 @@
 
 #define BUDGET_S 10.0 /* for all rounds; then again to repeat some */
 #define ROUNDS_MIN 3  /* whatever the budget: one link of a host does not show whether the host is slow */
-#define REPEATS 3
+#define REPEATS 6
 
 struct prober { /* on rank 0 */
     struct doctor_links links;
@@ -45,7 +45,7 @@ static hx_status_t world_measure(struct doctor_job *job)
 {
     static const char *const settings[] = {"HX_NODES=0", "HX_RING_ORDER=rank", "HX_LOG=error", "HX_TIMEOUT=30", NULL};
     const hx_config_t config = {.settings = settings};
-    struct prober p = {.deadline = hx_now_s() + BUDGET_S};
+    struct prober p = {.pass = 0};
     struct hx_links how = {HX_LINK_EACH_WAY, round_next, &p, NULL};
     hx_comm_t *world;
     hx_status_t status;
@@ -58,6 +58,7 @@ static hx_status_t world_measure(struct doctor_job *job)
     if (job->rank == 0) {
         const int n = world->members.shape->nnodes;
         p.rounds = hx_pair_rounds(n);
+        p.deadline = hx_now_s() + BUDGET_S;
         p.links = (struct doctor_links){.n = n, .shape = world->members.shape};
         p.links.costs = calloc(3 * (size_t)n, sizeof(*p.links.costs));
         how.matrix = p.links.costs ? calloc((size_t)n * (size_t)n, sizeof(*how.matrix)) : NULL;

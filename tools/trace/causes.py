@@ -14,7 +14,7 @@ from __future__ import annotations
 import bisect
 import collections
 
-MOMENTS = 8  # of a wait
+MOMENTS = 8  # of a wait that is not short
 SHARE = 0.2  # of the waiting of a collective and size: less is not told
 TIMES_SLOW = 3  # the median of the other links
 SLOW_US, LATE_US = 100, 20  # later at the least
@@ -108,9 +108,10 @@ class Links:
         return None
 
 
-def moments(begin: float, took: float):
-    for i in range(MOMENTS):
-        yield begin + took * (i + 0.5) / MOMENTS
+def moments(begin: float, took: float, call_took: float) -> list[float]:
+    """One of a short wait."""
+    n = MOMENTS if MOMENTS * 10 * took >= call_took else 1
+    return [begin + took * (i + 0.5) / n for i in range(n)]
 
 
 class Causes:
@@ -142,10 +143,9 @@ class Causes:
     @staticmethod
     def wait_at(span, at: float):
         """For whom it waits. None: it does not wait."""
-        for begin, awaited, took in span.waits or ():
-            if begin <= at < begin + took:
-                return awaited
-        return None
+        waits = span.waits or ()
+        i = bisect.bisect_right(waits, (at, float("inf"), 0)) - 1
+        return waits[i][1] if i >= 0 and at < waits[i][0] + waits[i][2] else None
 
     def cause(self, span, at: float) -> Cause | None:
         """What a rank waits for in its call. None: the traces do not tell."""
@@ -172,9 +172,10 @@ class Causes:
         """Add the causes of the waits of a call."""
         for span in spans:
             for begin, _, took in span.waits or ():
-                for at in moments(begin, took):
+                times = moments(begin, took, span.took)
+                for at in times:
                     cause = self.cause(span, at)
-                    into[cause] = into.get(cause, 0) + took / MOMENTS
+                    into[cause] = into.get(cause, 0) + took / len(times)
 
     # ---- what stands out
 
