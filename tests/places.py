@@ -124,7 +124,8 @@ void hx_compose_collect(struct composer *c)
 
 def setting_add(tree):
     a = Addition(tree, "setting")
-    a.after("runtime/base/env.def", r'^HX_ENV_INT\("HX_LANES"', 'HX_ENV_INT("HX_PLACES", places, LOCAL, "3", 0, 9, "it counts places")\n')
+    a.after("runtime/base/env.def", r'^HX_ENV_INT\("HX_LANES"', 'HX_ENV_INT("HX_PLACES", places, LOCAL, "3", 0, 9, "it counts places")\n',
+            before=True)
     return a
 
 

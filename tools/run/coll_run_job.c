@@ -30,7 +30,7 @@ struct local {
     char secret[SECRET_TEXT_BYTES];
     siginfo_t failure; /* of several at once, the likelier cause */
     int failed_rank;
-    int first; /* what first_dead said before */
+    int first; /* the rank that first_dead has named, or -1 */
 };
 
 static int open_store(struct local *local)

@@ -124,7 +124,7 @@ static void test_good_values(void **state)
         {"HX_SLICE=64K", offsetof(struct hx_env, slice), 65536},
         {"HX_SLICE=64KiB", offsetof(struct hx_env, slice), 65536},
         {"HX_SLICE=64 KiB", offsetof(struct hx_env, slice), 65536},
-        {"HX_SLICE=8B", offsetof(struct hx_env, slice), 8},
+        {"HX_SLICE=800B", offsetof(struct hx_env, slice), 800},
         {"HX_SLICE=2M", offsetof(struct hx_env, slice), 2 << 20},
         {"HX_SLICE=1G", offsetof(struct hx_env, slice), 1 << 30},
         {"HX_SPIN=-1", offsetof(struct hx_env, spin), -1},
