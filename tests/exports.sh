@@ -36,4 +36,7 @@ done | { ! grep .; } || status=1
 for name in $(nm -D --undefined-only "$library" | awk '$2 ~ /^hx_/ { print $2 }'); do
     complain "$name is used in the library but defined nowhere"
 done
+for node in $(sed -n 's/^\(HIERAX_[0-9.]*\) {.*/\1/p' "$src/runtime/version.map"); do
+    grep -q "(symver)$node " "$src/tools/packaging/debian/libhierax0.symbols" || complain "$node has no line in tools/packaging/debian/libhierax0.symbols"
+done
 exit $status

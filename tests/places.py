@@ -197,7 +197,7 @@ def additions_prove(build):
         if "HX_PLACES" not in file.read():
             fail("make readme-update does not add the setting")
     for dtype, op in (("char16", "sum"), ("char16", "bxnor"), ("int64", "bxnor"), ("byte", "bxnor")):
-        run(build, bench % ("2", "allreduce --dtype %s --op %s" % (dtype, op)), ["^allreduce +32768 "])
+        run(build, bench % ("2", "allreduce --dtype %s --op %s" % (dtype, op)), ["^allreduce +32 KiB "])
     run(build, "tools/coll_plan verify collect --max-ranks 9 --shape 3,2,2", ["^[1-9][0-9]* passed, 0 failed"])
     run(build, bench % ("2", "collect"), [r"flat\(nary\)"])
     run(build, bench % ("4 --nodes 2", "collect"), [r"hier\("])
