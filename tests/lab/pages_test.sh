@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The commands of README and of hierax-tutorial(7), pasted in the order of the page, by a user who has only what make install
-# has put there and Slurm's four hosts. Changed are budgets, and what root on too few cores must tell Open MPI. README's first
+# has put there and Slurm's four hosts. Changed are budgets, names of hosts, and what root on too few cores must tell Open MPI. README's first
 # block, tools/quickstart and tools/check, is not among them: tests/debian.sh runs these.
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
@@ -17,7 +17,8 @@ installed() {
 
 # PAGE: its blocks of commands, a command a line. An indented line outside a block of C is one.
 commands_of() {
-    sed -e '/^```c$/,/^```$/d' -e '/^    tools\//d' "$1" | sed -n 's/^    //p' | sed 's/ *# .*//; s/--budget 2m/--budget 6s/; s/ -o t.json$/& --budget 6s/'
+    sed -e '/^```c$/,/^```$/d' -e '/^    tools\//d' "$1" | sed -n 's/^    //p' |
+        sed "s| --hosts a,b:4 | --agent $agent --hosts h1,h2:4 |; "'s/ *# .*//; s/--budget 2m/--budget 6s/; s/ -o t.json$/& --budget 6s/'
 }
 
 cat >"$scratch/user" <<TXT
