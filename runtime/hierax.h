@@ -22,7 +22,7 @@
  *    them returns HX_ERR_STATE, and the text names it.
  *  - Any thread may call any function, with three exceptions: hx_init, hx_init_with and
  *    hx_finalize. While a thread is in one of these, no other thread may be in a function of
- *    Hierax.
+ *    Hierax, except hx_abort.
  *  - Threads may use different communicators at the same time. Calls on one communicator run one
  *    after the other. The program must make them in the same order on all ranks. A thread must not
  *    be cancelled (pthread_cancel) while it is in Hierax.
@@ -44,13 +44,13 @@
 extern "C" {
 #endif
 
-/* The version of this header, as a number that compares: 0.3.2 is 302. hx_version() returns the
+/* The version of this header, as a number for comparisons: 0.3.2 is 302. hx_version() returns the
  * version of the library that runs. A program runs with a later library than that of its header if
  * both have the same soname (libhierax.so.0). Until the soname changes, functions keep their
  * arguments and meaning, types their size and members, and constants their numbers. Later versions
- * may add functions, constants and settings. So a program must take a status that it does not know
- * for an error. If a setting gets a new name, Hierax warns and says the new one. Tuning tables of
- * earlier versions can still be read. */
+ * may add functions, constants and settings. So a program must treat an unknown status as an error.
+ * If a setting gets a new name, Hierax ignores the old name, and a warning gives the new one.
+ * Later versions can read the tuning tables of earlier versions. */
 #define HX_VERSION (10000 * HX_VERSION_MAJOR + 100 * HX_VERSION_MINOR + HX_VERSION_PATCH)
 #define HX_VERSION_MAJOR 0
 #define HX_VERSION_MINOR 1
@@ -198,7 +198,9 @@ typedef enum hx_op {
  * Passed as `out` to a scatter on its root, it means that the root's block stays in `in`. */
 #define HX_IN_PLACE ((void *)-1)
 
-#define HX_UNDEFINED (-32766) /* a color for hx_comm_split: this rank gets no new communicator */
+/* As the color of hx_comm_split: this rank gets no new communicator. As the index of hx_waitany:
+ * the list has no call to wait for. */
+#define HX_UNDEFINED (-32766)
 
 typedef struct hx_comm hx_comm_t;       /* a group of ranks with a private context */
 typedef struct hx_request hx_request_t; /* a call that has been started or prepared */
@@ -262,9 +264,9 @@ HX_PUBLIC int hx_size(const hx_comm_t *comm);
  * (cxi). */
 HX_CALL hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out);
 
-/* Create communicators of the ranks of comm that share memory: each node has one, and so has each
+/* Create communicators of the ranks of comm that share memory: one for each node, or for each
  * emulated node of HX_NODES. *out is the communicator of this rank's node. The ranks keep their
- * order. hx_rank and hx_size of *out are this rank's number on the node and the number of ranks
+ * order. hx_rank of *out is this rank's number on its node, and hx_size the number of ranks of comm
  * there. Blocking; all ranks of comm call it.
  * Errors: those of hx_comm_split. */
 HX_CALL hx_status_t hx_comm_split_node(hx_comm_t *comm, hx_comm_t **out);
@@ -285,14 +287,15 @@ HX_CALL hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out);
  * Errors: those of hx_comm_split. */
 HX_CALL hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **out);
 
-/* End this process. Its status is code modulo 256, or 1 if that is 0. The calls of other ranks
- * that need this rank return HX_ERR_PEER_DEAD, as a rule within a second. The detail has the text:
- * "rank 3 has called hx_abort: no input". NULL: without a text. A text of more than 379 bytes is
- * cut. comm: any communicator of this rank, or NULL. Every communicator that has this rank fails
- * on the other ranks. Any thread may call this function at any time, also in an operation of
- * hx_op_create and before hx_init. It takes 2 s at most, and does not return. It writes the
- * buffers of stdio, but functions of atexit do not run. Under coll_run the job ends with this
- * status. No other function of Hierax ends a process. */
+/* End this process. Its exit status is code modulo 256, or 1 if that is 0. Calls of other ranks
+ * that need this rank return HX_ERR_PEER_DEAD, usually within a second. The detail has the text:
+ * "rank 3 has called hx_abort: no input". text may be NULL. At most 379 bytes of it are used. comm:
+ * any communicator of this rank, or NULL. On the other ranks, every communicator that contains this
+ * rank fails. Any thread may call this function at any time, also before hx_init, and in an
+ * operation of hx_op_create. Other threads may be in any function of Hierax. It takes 2 s at most,
+ * and does not return. It flushes the streams of stdio, but does not run the functions of atexit.
+ * coll_run then ends the other ranks, and exits with this status. No other function of Hierax ends
+ * a process. */
 HX_PUBLIC void hx_abort(hx_comm_t *comm, int code, const char *text) HX_NO_RETURN;
 
 /* Release comm. Local: it waits for no other rank. Ranks may free communicators in any order, also
@@ -439,9 +442,9 @@ HX_CALL hx_status_t hx_exscan(const void *in, void *out, size_t count, hx_dtype_
  * holds the contributions of lower ranks, right those of higher ranks. The three arrays never
  * overlap, so they may be declared restrict. Each array is aligned to the smallest of these: 64
  * bytes, the alignment of the program's buffers, the largest power of two dividing the element
- * size. The function must be associative. It must not call Hierax (HX_ERR_STATE). It runs in a
- * thread that is in a function of Hierax, or in the progress thread. If threads use several
- * communicators, it may run in several threads at once. */
+ * size. The function must be associative. It must not call Hierax (HX_ERR_STATE), except hx_abort.
+ * It runs in a thread that is in a function of Hierax, or in the progress thread. If threads use
+ * several communicators, it may run in several threads at once. */
 typedef void hx_reduce_fn_t(const void *left, const void *right, void *result, size_t count, hx_dtype_t dtype, void *ctx);
 
 /* Create an operation from fn. Every call of fn gets ctx. commutative: 0 if op(a, b) and op(b, a)
@@ -603,17 +606,17 @@ HX_CALL hx_status_t hx_waitall(int n, hx_request_t **requests);
 
 /* Wait for one of n calls: return when any of them is complete, as hx_wait for that call does.
  * *index is its place in the list. A request that is released becomes NULL in the list. NULL
- * entries and calls that have not been started are skipped. If there are no others, *index is
- * HX_UNDEFINED, and hx_waitany returns at once. Blocking.
+ * entries and calls that have not been started are skipped. If the list has no other entries,
+ * *index is HX_UNDEFINED, and hx_waitany returns at once. Blocking.
  * Errors: those of hx_wait for this call. HX_ERR_ARG if n is negative, or if the list or index is
- * NULL. Nothing has changed then. */
+ * NULL; hx_waitany then changes nothing. */
 HX_CALL hx_status_t hx_waitany(int n, hx_request_t **requests, int *index);
 
-/* Test whether n calls are complete, and make progress as hx_test does. If they all are, *done is
- * 1, and requests that are released become NULL in the list. Else *done is 0, and the list does
+/* Test whether n calls are complete, and make progress as hx_test does. If all are complete, *done
+ * is 1, and requests that are released become NULL in the list. Else *done is 0, and the list does
  * not change. NULL entries and calls that have not been started are skipped. Does not block.
- * Errors: the first error of hx_test. HX_ERR_ARG if n is negative, or if the list or done is NULL.
- * Nothing has changed then. */
+ * Errors: the first error of hx_test. HX_ERR_ARG if n is negative, or if the list or done is NULL;
+ * hx_testall then changes nothing. */
 HX_CALL hx_status_t hx_testall(int n, hx_request_t **requests, int *done);
 
 /* Release a request of hx_<name>_init. Does not block.
