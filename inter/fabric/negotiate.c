@@ -205,7 +205,7 @@ static hx_status_t refuse(struct fi_info *const lists[3], const char *provider, 
 
     if (refused->providers)
         return hx_fail(HX_ERR_TRANSPORT, "no libfabric provider can be opened on all ranks: %s%s%s", refused->text,
-                       nics ? "; others do not have HX_NIC=" : "", nics ? nics : "");
+                       nics ? "; the other providers do not have HX_NIC=" : "", nics ? nics : "");
     for (int k = 0; k < 2 && nics; k++)
         for (int i = 2; i >= 0 && (k == 0 || names[k]); i--)
             if (choose(lists[i], names[k], 0, NULL, NULL).offer)

@@ -85,7 +85,7 @@ static hx_status_t node_meet(const unsigned char *secret, int emulated, double t
     hx_meeting_prove(secret, "hello", meeting, hello.proof);
     while ((*s = hx_socket_meet(secret, emulated, timeout, hosting)) >= 0 && !*hosting) {
         if (!hx_socket_same_user(*s))
-            return hx_fail(HX_ERR_BOOTSTRAP, "the process that hosts this node's segment runs under another user than this rank, user %u: "
+            return hx_fail(HX_ERR_BOOTSTRAP, "this rank runs as user %u, but the process that hosts this node's segment does not: "
                            "start all ranks of a node as one user", (unsigned)geteuid());
         if (hx_socket_send(*s, &hello, sizeof(hello), &wake_fd, 1) == 0)
             return HX_SUCCESS;

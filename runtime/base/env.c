@@ -63,7 +63,7 @@ static void unknown_warn(const char *assignment, const char *where)
     if (strncmp(assignment, "HX_", 3) != 0 || row_find(assignment, &value))
         return;
     if ((now = renamed(assignment, length))) {
-        hx_warn("setting %.*s in the %s is ignored: it is now %s", (int)length, assignment, where, now);
+        hx_warn("setting %.*s in the %s is ignored: its name is now %s", (int)length, assignment, where, now);
         return;
     }
     for (int idx = 0; idx < HX_ENV_COUNT; idx++) {

@@ -167,9 +167,9 @@ static hx_status_t connect_fail(const struct hx_root *root, int rank, double sta
                       : rank > 0 ? ". Rank 0 (or the launcher) serves the store. It has not started, or it has ended"
                                            : "";
 
-    const char *where = is_loopback(root->addresses->ai_addr) ? ". This address is this host only, or this container. If each container "
-                                                                "has a network of its own, share the host's network, or set HX_ROOT to "
-                                                                "an address that all ranks reach"
+    const char *where = is_loopback(root->addresses->ai_addr) ? ". Only this host, or this container, can reach this address. If each "
+                                                                "container has its own network, share the host's network, or set HX_ROOT "
+                                                                "to an address that all ranks reach"
                                                               : "";
 
     return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s after %.0f s: %s%s%s%s", root->host, root->port,

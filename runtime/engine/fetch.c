@@ -212,7 +212,7 @@ void hx_fetch_try(struct hx_shared *shared)
         if (!apart && !refused && got == number_of(theirs, i))
             continue;
         hx_info("no single copy: cannot read the memory of rank %d, process %d: %s", shared->ranks[i], theirs->pid,
-                apart ? "it is in another pid namespace, as in another container"
+                apart ? "it is in another pid namespace, for example in another container"
                       : refused ? strerror(errno) : "this process id belongs to another process");
         atomic_store_explicit(&shared->header->no_fetch, 1, memory_order_relaxed); /* arrived publishes it */
         return;

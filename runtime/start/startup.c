@@ -50,7 +50,7 @@ static void refusals_log(const struct hx_world *world)
     struct hx_net_profile used;
 
     hx_registry.net->profile(world->process.net, rank0->address, rank0->address_bytes, &used);
-    hx_warn("libfabric cannot open %s: all ranks use %s. If HX_PROVIDER names a provider, the job uses that one or ends",
+    hx_warn("libfabric cannot open %s: all ranks use %s. To end the job instead, set HX_PROVIDER to the provider that it needs",
             world->process.shared->header->refused.text, used.provider);
 }
 

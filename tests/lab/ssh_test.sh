@@ -89,7 +89,7 @@ check "no sshd there" expect 255 'coll_run: host h4: ssh: connect to host h4 por
 check "no such program" expect 127 'coll_run: host h2: cannot run program "nosuch": No such file or directory.*' --hosts h2 -- nosuch
 check "no such agent" expect 127 'coll_run: host h1: cannot run the agent "nosuch": No such file or directory' --agent nosuch --hosts h1 true
 check "the address of the store" expect 0 'h1:[0-9]+' --root h1 --hosts h1,h2 -- sh -c "echo \$HX_ROOT"
-check "an address that the others do not reach" expect 1 'coll_run: host h2: does not reach .*: 127.0.0.1 port [0-9]+: Connection refused\. .*' \
+check "an address that the others do not reach" expect 1 'coll_run: host h2: cannot reach .*: 127.0.0.1 port [0-9]+: Connection refused\. .*' \
     --root 127.0.0.1 --hosts h1,h2 -- sleep $mark
 check "the job takes too long" expect 124 'coll_run: the job has run for 1 s \(--timeout\): ending it' --timeout 1 --hosts h1,h2 -- sleep $mark
 check "Ctrl-C" ended 0 "tools/coll_run" INT 130

@@ -46,7 +46,7 @@ job "one container, /dev/shm of 64 MB" "4 ranks on 1 node" "$tmp/container" "${r
 job "one container, no CMA" "no single copy: cannot read the memory of rank" "$plant" refuse=process_vm_readv "$tmp/container" "${run[@]}" "${bench[@]}"
 job "a container for each rank" "4 ranks on 1 node" "${run[@]}" "$tmp/container" "${bench[@]}"
 SHM=shared
-job "a container for each rank, one /dev/shm" "it is in another pid namespace, as in another container" "${run[@]}" "$tmp/container" "${bench[@]}"
+job "a container for each rank, one /dev/shm" "it is in another pid namespace, for example in another container" "${run[@]}" "$tmp/container" "${bench[@]}"
 SHM=own
 NAMESPACES="--user --map-root-user"
 job "a rootless container for each rank" "4 ranks on 1 node" "${run[@]}" "$tmp/container" "${bench[@]}"

@@ -48,7 +48,7 @@ stops() { # WHAT SIGNAL GROUP: sent to the process, or with GROUP '-' to the gro
 stops "TERM to check alone" TERM ''
 stops "Ctrl-C" INT -
 "$tmp/outer/tools/check" nosuch 2>"$tmp/out" && fail "an unknown part is not refused"
-grep -q "no part 'nosuch'; there are: build check " "$tmp/out" || { fail "an unknown part is not named"; cat "$tmp/out" >&2; }
+grep -q "unknown part 'nosuch'; parts: build check " "$tmp/out" || { fail "an unknown part is not named"; cat "$tmp/out" >&2; }
 
 # A part that cannot run says why. With CI=true that is a failure.
 as_nobody=()

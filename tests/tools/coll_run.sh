@@ -97,11 +97,11 @@ expect 2 'option --nodes needs a value' -n 2 --nodes
 expect 2 '--hosts a,b,a: host a is given twice; write it once, with the number of its ranks: a:2' --hosts a,b,a true
 expect 2 '--hosts a:0: a:0: expected a number of ranks from 1' --hosts a:0 true
 expect 2 '--hosts a:x: a:x: expected a number of ranks from 1' --hosts a:x true
-expect 2 '--hosts a,,b: "" is no host: expected HOST or HOST:RANKS' --hosts a,,b true
-expect 2 '--hosts -x: "-x" is no host' --hosts=-x true
+expect 2 '--hosts a,,b: "" is not a host: expected HOST or HOST:RANKS' --hosts a,,b true
+expect 2 '--hosts -x: "-x" is not a host' --hosts=-x true
 expect 2 'these hosts have 3 ranks, but -n is 4' -n 4 --hosts a:1,b:2 true
 expect 2 'these hosts have at least 3 ranks, but -n is 2' -n 2 --hosts a,b:2 true
-expect 2 'emulates nodes on one machine: leave it out, or --hosts' --nodes 2 --hosts a,b true
+expect 2 'emulates nodes on one machine: leave out this setting, or --hosts' --nodes 2 --hosts a,b true
 expect 2 '--agent needs --hosts' -n 2 --agent ssh true
 expect 2 '--root needs --hosts' -n 2 --root 10.0.0.1 true
 expect 2 '--agent is empty' --agent ' ' --hosts a true
@@ -131,7 +131,7 @@ keeper() # JOB-BYTES TEXT
 }
 keeper '\0060.0.1\0' 'but coll_run started the job with 0.0.1: install the same version on all hosts'
 version=$("$run" --version | sed 's/.* //')
-keeper "$(printf '\\%03o' $((${#version} + 3)))$version"'\0001\0' 'the job is not complete'
+keeper "$(printf '\\%03o' $((${#version} + 3)))$version"'\0001\0' 'the description of the job is incomplete'
 
 # ---- environment, options of the program, output
 mkdir "$work/bin"

@@ -71,7 +71,7 @@ CASES = [
      {"nodes": HOSTS, "computes": lambda rank: 9e3 * (rank == 4)}),
     ("no core", r"rank 4 \(node 4\) waited for its core 45 % of the time",
      {"nodes": HOSTS, "computes": lambda rank: 9e3 * (rank == 4), "core_wait": lambda rank: 45 * 10**7 if rank == 4 else 10**7}),
-    ("no cores for all", "half of the ranks or more waited for a core 45 % of the time",
+    ("no cores for all", "at least half of the ranks waited for a core 45 % of the time",
      {"nodes": HOSTS, "core_wait": lambda _: 45 * 10**7}),
 ]
 

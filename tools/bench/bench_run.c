@@ -19,7 +19,7 @@ static void check_last(const struct bench_loop *l, struct bench_checked *checked
         uint64_t bad = bench_data_check(l->row->collective, bench_loop_out(l, call), l->row->count, l->job->rank,
                                         (int)l->o->root, call, text);
         if (bad && !checked->wrong)
-            fprintf(stderr, "%s: %s, %s, call %u: %s; %llu wrong in this call\n", bench_backend_tool,
+            fprintf(stderr, "%s: %s, %s, call %u: %s; wrong elements in this call: %llu\n", bench_backend_tool,
                     bench_collective_names[l->row->collective], hx_size_format(l->row->bytes, size), call, text,
                     (unsigned long long)bad);
         checked->wrong += bad;

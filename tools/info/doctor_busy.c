@@ -178,14 +178,14 @@ void doctor_busy(struct doctor_job *job, const struct doctor_host *host)
     for (int i = 0; i < host->n; i++) {
         struct json_object *spin = json_object_object_get(job->told[host->ranks[i]], "spin");
         const int rival = (int)info_number(spin, "rival"), cpu = (int)info_number(spin, "cpu");
-        char who[128] = "/proc does not show by what;";
+        char who[128] = "/proc shows no process that takes it;";
         if (!info_number(spin, "busy"))
             continue;
         if (rival)
             snprintf(who, sizeof(who), "process %d (%s) takes %.0f %%, and", rival, info_text(spin, "command"),
                      100 * info_number(spin, "rival_got"));
         doctor_tell(job, DOCTOR_WARN, &host->ranks[i], 1,
-                    "core %d is busy: %s the rank gets %.0f %% of it (in 60 ms it lost the core %d times, and waited %.0f ms for it)",
+                    "core %d is busy: %s the rank gets %.0f %% of it (in 60 ms the rank lost it %d times, and waited %.0f ms)",
                     cpu, who, 100 * info_number(spin, "got"), (int)info_number(spin, "switches"), info_number(spin, "delay_ms"));
     }
 }

@@ -42,11 +42,12 @@ static const char doc[] =
     "The doctor tests everything that a job needs, and ends within minutes. It works even if Hierax cannot start. Each line "
     "begins with ok, warn or fail. For warn and fail, two more lines give the meaning and the fix. warn: a job runs, but is "
     "slower, or is close to a limit at which it will fail.\n\n"
-    "busy core: each rank computes for 60 ms, and compares the time that it ran with the time that went by. If it lost more "
+    "busy core: each rank computes for 60 ms, and compares its processor time with the elapsed time. If it lost more "
     "than 15 %, the doctor looks for a process that takes the core all the time.\n\n"
     "links: if no check has failed, the job starts Hierax and measures latency and rate between the hosts, each way, in pairs. "
-    "With many hosts it measures for 10 s, and says how many links it has measured. A host or link is slow if its rate is less "
-    "than a third of the median host's. It is also slow if its latency is 8 times as long, and 1 ms longer.\n\n"
+    "With many hosts it measures for 10 s, not all links, and then repeats slow links for at most 10 s. A host or link is "
+    "slow if its rate is less than a third of the median host's. It is also slow if its latency is more than "
+    "8 times as long, and more than 1 ms longer.\n\n"
     "The exit status is 0; 1 if Hierax cannot start, or a check of the doctor has failed; 2 for a wrong command line or setting.";
 
 static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])

@@ -93,10 +93,10 @@ static const struct option_row option_rows[] = {
     {"nodes", 0, "NODES", "Emulate nodes; ranks of different nodes use libfabric only (sets HX_NODES). NODES is a number of nodes, "
      "the ranks of each (3,1,2), or 8/2: 8 ranks in 2 domains", 0, 0, IS_TEXT(nodes)},
     {"hosts", 0, "HOSTS", "Start the ranks on these hosts, through ssh: a,b:4 is host a with 1 rank and host b with 4. With -n, hosts "
-     "without a number share the other ranks evenly", 0, 0, IS_TEXT(hosts)},
+     "without a number share the remaining ranks evenly", 0, 0, IS_TEXT(hosts)},
     {"agent", 0, "COMMAND", "With --hosts: run COMMAND HOST SHELL-COMMAND to start the ranks of a host (default ssh)", 0, 0, IS_TEXT(agent)},
-    {"root", 0, "ADDRESS", "With --hosts: the address of the first host at which the other hosts reach it (default: the first that they "
-     "reach)", 0, 0, IS_TEXT(root)},
+    {"root", 0, "ADDRESS", "With --hosts: the address of the first host, for the ranks of the other hosts (default: the first address that a "
+     "host can reach)", 0, 0, IS_TEXT(root)},
     {"env", 0, "X=Y", "Set an environment variable for the ranks; may be repeated", 0, 0, IS_TAKEN(setting_take)},
     {"bind", 0, "MODE", "auto (default): bind each rank to its own core; if there are fewer cores than ranks, ranks share cores. "
      "core: as auto, but fail if there are fewer cores. none: do not bind", 0, 0, IS_CHOICE(bind, bind_names)},
@@ -151,7 +151,7 @@ static int is_wrong(struct options *options, char error[OPTION_TEXT_BYTES])
     struct hx_shape *shape;
 
     if (options->hosts && nodes && strspn(nodes, "0") != strlen(nodes))
-        return snprintf(error, OPTION_TEXT_BYTES, "--nodes (or HX_NODES) emulates nodes on one machine: leave it out, or --hosts");
+        return snprintf(error, OPTION_TEXT_BYTES, "--nodes (or HX_NODES) emulates nodes on one machine: leave out this setting, or --hosts");
     if (!options->hosts && (options->agent || options->root))
         return snprintf(error, OPTION_TEXT_BYTES, "--%s needs --hosts", options->agent ? "agent" : "root");
     if (options->agent && options->agent[strspn(options->agent, " ")] == '\0')

@@ -70,7 +70,7 @@ static size_t host_parse(const char *text, struct host *host, char *error, size_
 
     *host = (struct host){.errors = -1, .channel = {.in = -1, .out = -1}};
     if (name == 0 || name >= NAME_BYTES || *text == '-') {
-        snprintf(error, room, "\"%.*s\" is no host: expected HOST or HOST:RANKS", (int)bytes, text);
+        snprintf(error, room, "\"%.*s\" is not a host: expected HOST or HOST:RANKS", (int)bytes, text);
         return 0;
     }
     snprintf(host->name, sizeof host->name, "%.*s", (int)name, text);
@@ -78,7 +78,7 @@ static size_t host_parse(const char *text, struct host *host, char *error, size_
         const unsigned long n = strtoul(colon + 1, &end, 10);
 
         if (colon[1] < '0' || colon[1] > '9' || end != text + bytes || n < 1 || n > RANKS_MAX) {
-            snprintf(error, room, "%.*s: expected a number of ranks from 1 to %d behind the colon", (int)bytes, text, RANKS_MAX);
+            snprintf(error, room, "%.*s: expected a number of ranks from 1 to %d after the colon", (int)bytes, text, RANKS_MAX);
             return 0;
         }
         host->n = (int)n;
@@ -97,7 +97,7 @@ static int ranks_place(struct host *hosts, int n, int ranks, char *error, size_t
     }
     const int left = ranks ? ranks - given : open;
     if (given + left > RANKS_MAX) {
-        snprintf(error, room, "%d ranks; at most %d", given, RANKS_MAX);
+        snprintf(error, room, "%d ranks are too many: expected at most %d", given, RANKS_MAX);
         return -1;
     }
     if (left < open || (open == 0 && left != 0)) {

@@ -66,7 +66,7 @@ static int job_take(struct keeper *keeper, const char *value, size_t bytes)
     const char *at = copy, *end = copy + bytes, *version = text_next(&at, end);
 
     if (strcmp(version, PACKAGE_VERSION) != 0) {
-        say("here is Hierax %s, but coll_run started the job with %s: install the same version on all hosts", PACKAGE_VERSION, version);
+        say("this host has Hierax %s, but coll_run started the job with %s: install the same version on all hosts", PACKAGE_VERSION, version);
         return EXIT_CANNOT_RUN;
     }
     keeper->ranks = (struct ranks){.options = &keeper->options, .own_files = OWN_FDS, .piped = 1, .input = -1};
@@ -83,7 +83,7 @@ static int job_take(struct keeper *keeper, const char *value, size_t bytes)
     for (int n = atoi(text_next(&at, end)); n > 0 && at < end; n--)
         putenv((char *)(uintptr_t)text_next(&at, end));
     if (keeper->ranks.n < 1 || at >= end) {
-        say("the job is not complete");
+        say("the description of the job is incomplete: use the same version of Hierax on all hosts");
         return 1;
     }
     keeper->options.program = calloc((size_t)(end - at) + 1, sizeof *keeper->options.program);

@@ -154,7 +154,7 @@ int store_reach(const char *places, const char *token, char *root, size_t bytes)
                                                wrong ? gai_strerror(wrong) : strerror(error))
                             : 0;
     }
-    say("does not reach the first host's store at any of its addresses: %s. A firewall must let the job's hosts connect",
+    say("cannot reach the first host's store at any of its addresses: %s. Open the firewalls between the job's hosts, or set --root",
         n ? why : "it has none");
     return -1;
 }

@@ -183,8 +183,8 @@ class Causes:
         """What holds for most ranks."""
         if self.core_wait < NO_CORE:
             return []
-        return [f"half of the ranks or more waited for a core {100 * self.core_wait:.0f} % of the time: there are more ranks, or other "
-                "processes, than cores; what follows may come from that"]
+        return [f"at least half of the ranks waited for a core {100 * self.core_wait:.0f} % of the time: ranks or other processes share "
+                "cores. This may be the cause of all the waits below"]
 
     def told(self, row) -> list[str]:
         """The causes of a row that stand out, the greatest first. The row's late: by rank, how much later than the others."""

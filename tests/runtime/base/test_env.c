@@ -200,7 +200,7 @@ static void test_unknown_names(void **state)
     assert_non_null(strstr(captured, "HX_PROVDER in the environment is ignored; did you mean HX_PROVIDER?"));
     assert_non_null(strstr(captured, "HX_TIME_OUT in the given settings is ignored; did you mean HX_TIMEOUT?"));
     assert_int_equal(load_one(&env, "HX_INTERFACE=eth0"), HX_SUCCESS);
-    assert_non_null(strstr(captured, "HX_INTERFACE in the given settings is ignored: it is now HX_NIC"));
+    assert_non_null(strstr(captured, "HX_INTERFACE in the given settings is ignored: its name is now HX_NIC"));
     assert_null(env.nic);
     setenv("HX_RANK", "7", 1); /* another rank says it */
     assert_int_equal(load_captured(&env, NULL), HX_SUCCESS);

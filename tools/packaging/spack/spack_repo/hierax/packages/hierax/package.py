@@ -2,7 +2,7 @@
 # No release of Hierax can be downloaded yet, so this recipe has no url. Spack 1.0 or later builds it from a checkout. In its top folder:
 #     spack repo add tools/packaging/spack/spack_repo/hierax
 #     spack dev-build hierax@0.1.0
-# Whoever publishes a release sets url here, and the sha256 of its tarball in version().
+# When a release is published, set url here, and the sha256 of its tarball in version().
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 
 from spack.package import *
