@@ -122,6 +122,7 @@ expect 0 - --agent "$work/agent" --hosts a,b:2 seq 20000
     fail "--hosts: rank 0 did not get all of the standard input, or not all came back"
 expect 0 - --agent "$work/agent" --hosts a,b true </dev/zero # which no rank reads
 expect 5 'rank 2 (pid [0-9]* on b) exited with status 5' --agent "$work/agent" --hosts a,b:2 -- sh -c '[ $HX_RANK != 2 ] || exit 5; sleep 30'
+expect 1 'rank [0-2] (pid [0-9]* on [ab]) exited with status 1' --agent "$work/agent" --hosts a,b:2 false
 expect 1 'coll_run: host a: the agent "false a" ended with status 1' --agent false --hosts a true
 # a keeper whose coll_run has another version, or that gets no whole job
 keeper() # JOB-BYTES TEXT

@@ -571,6 +571,8 @@ static void watch(struct front *front)
             open |= !front->hosts[i].closed;
             running |= !front->hosts[i].done;
         }
+        if (!running && front->decide_at < NEVER) /* no rank is left that may be the cause */
+            report_failure(front);
         if (!open && (job->given_up || !output_goes_on(&job->output)))
             return;
         if (!front->leaving && (!running || (job->ending && !front->started)))
