@@ -373,6 +373,10 @@ static void frame_handle(struct front *front, struct host *host, const struct fr
     char text[4096];
 
     snprintf(text, sizeof text, "%.*s", (int)(frame->bytes < sizeof text ? frame->bytes : sizeof text - 1), value);
+    if (frame->kind >= FRAME_STREAM && frame->kind <= FRAME_ENDED && (rank < host->first || rank >= host->first + host->n)) {
+        say("host %s: message %u of rank %d, which is on another host", host->name, frame->kind, rank);
+        return;
+    }
     switch (frame->kind) {
     case FRAME_LISTENS:
         for (int i = 0; i < front->n_hosts; i++)
@@ -385,7 +389,7 @@ static void frame_handle(struct front *front, struct host *host, const struct fr
         break;
     case FRAME_STREAM:
     case FRAME_STREAM_2:
-        if (rank < front->job.ranks && frame->bytes <= PART_BYTES)
+        if (!front->job.given_up && frame->bytes <= PART_BYTES) /* given up: there is no room for more */
             output_take(&front->job.output, rank, (int)(frame->kind - FRAME_STREAM), value, frame->bytes);
         break;
     case FRAME_ENDED: rank_ended(front, rank, text); break;
