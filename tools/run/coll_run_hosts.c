@@ -488,12 +488,14 @@ static void host_pass(struct front *front, struct host *host)
 
     errors_pass(host);
     channel_flush(&host->channel);
-    while (!host->closed && (output_is_free(&front->job.output) || front->job.given_up)) {
+    for (int reads = 0; !host->closed && (output_is_free(&front->job.output) || front->job.given_up); reads++) {
         while ((value = channel_next(&host->channel, &frame))) {
             frame_handle(front, host, &frame, value);
             if (!output_is_free(&front->job.output) && !front->job.given_up)
                 return;
         }
+        if (reads > 0 && host->agent > 0) /* poll tells of more at once; signals, the time and other hosts have their turn */
+            return;
         const int n = host->ended ? -1 : channel_read(&host->channel);
         host->ended |= n < 0 || (n == 0 && host->agent == 0); /* or else another process keeps its output open */
         if (host->ended && host->agent == 0)

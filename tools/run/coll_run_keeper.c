@@ -21,6 +21,7 @@
 #define OWN_FDS 16     /* as coll_run's own, and the channel's two, the input's two, a connection of another keeper */
 #define POLLS 5        /* the channel's two, signals, the store, the input */
 #define KEPT_MAX 65536 /* if more waits to be sent, no rank's output is read */
+#define PARTS_MAX 32   /* of a stream in one turn: a rank may write for ever, faster than they are sent */
 
 struct keeper {
     struct options options;
@@ -214,7 +215,7 @@ static void stream_pass(struct keeper *keeper, int idx, int stream, int most)
     int *fd = &keeper->streams[idx][stream];
     char bytes[PART_BYTES];
 
-    while (*fd >= 0 && keeper->channel.kept_bytes < KEPT_MAX) {
+    for (int parts = 0; *fd >= 0 && keeper->channel.kept_bytes < KEPT_MAX && (most >= 0 || parts < PARTS_MAX); parts++) {
         const size_t room = most >= 0 && (size_t)most < sizeof bytes ? (size_t)most : sizeof bytes;
         const ssize_t n = room > 0 ? read(*fd, bytes, room) : 0;
 
