@@ -85,11 +85,14 @@ int channel_read(struct channel *channel)
 /* Drop what a login shell has written before the greeting. Has the greeting come? */
 static int greeting_find(struct channel *channel)
 {
-    const char *found = memmem(channel->got, channel->got_bytes, GREETING, strlen(GREETING));
+    const size_t bytes = strlen(GREETING), left = channel->got_bytes - channel->at;
+    const char *found = memmem(channel->got + channel->at, left, GREETING, bytes);
 
     channel->greeted = found != NULL;
     if (found)
-        channel->at = (size_t)(found - channel->got) + strlen(GREETING);
+        channel->at = (size_t)(found - channel->got) + bytes;
+    else if (left >= bytes) /* its beginning may have come */
+        channel->at = channel->got_bytes - (bytes - 1);
     return channel->greeted;
 }
 

@@ -483,7 +483,7 @@ static void agents_kill(struct front *front)
 
 static void host_pass(struct front *front, struct host *host)
 {
-    struct frame frame;
+    struct frame frame = {0};
     const char *value = NULL;
 
     errors_pass(host);
@@ -493,6 +493,11 @@ static void host_pass(struct front *front, struct host *host)
             frame_handle(front, host, &frame, value);
             if (!output_is_free(&front->job.output) && !front->job.given_up)
                 return;
+        }
+        if (frame.bytes > FRAME_MAX_BYTES && !host->ended) {
+            say("host %s: its answer cannot be understood: use the same version of Hierax on all hosts", host->name);
+            host->ended = 1;
+            job_end(&front->job, SIGTERM, 1);
         }
         if (reads > 0 && host->agent > 0) /* poll tells of more at once; signals, the time and other hosts have their turn */
             return;
