@@ -82,11 +82,12 @@ void hx_abort(hx_comm_t *comm, int code, const char *text)
     static _Atomic pid_t first; /* the process, so that a child made by fork meanwhile can call it too */
     static int status;
     char words[HX_LAST_WORDS_BYTES];
-    pid_t none = 0;
+    pid_t before = 0;
 
     (void)comm;
-    while (!atomic_compare_exchange_strong(&first, &none, getpid()) && none == getpid())
-        pause(); /* another thread ends this process */
+    while (!atomic_compare_exchange_strong(&first, &before, getpid()))
+        while (before == getpid()) /* another thread ends this process; a signal ends a pause */
+            pause();
     status = code & 0xff ? code & 0xff : 1;
     words_set(words, text);
     const int limited = limit_begin(&status);
