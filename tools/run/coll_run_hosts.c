@@ -27,7 +27,7 @@
 #define FDS_PER_HOST 4
 #define OWN_FDS 16
 #define CAUSE_SECONDS 0.3 /* a rank's failure is reported so late: another rank, on another host, may be its cause */
-#define DEAD_SECONDS 1.0  /* the same, if the store has lost another rank */
+#define DEAD_SECONDS 2.0  /* the same, if the store has lost another rank: hx_abort takes 2 s at most */
 
 struct host {
     char name[NAME_BYTES];
