@@ -114,7 +114,7 @@ hx_status_t hx_call_check_overlap(const struct hx_call *call)
     const enum hx_coll coll = call->key.coll;
     size_t before = 0;
 
-    if (hx_coll_has_one_buffer(coll) || hx_coll_gets(coll) == HX_HOLDS_NOTHING || in.n == 0 || out.n == 0 ||
+    if (!call->in || !call->out || hx_coll_has_one_buffer(coll) || hx_coll_gets(coll) == HX_HOLDS_NOTHING || in.n == 0 || out.n == 0 ||
         is_in_place(call, &in, &out) || !overlaps(extent(&in), extent(&out)))
         return HX_SUCCESS;
     for (int i = 0; i < in.n; i++) {

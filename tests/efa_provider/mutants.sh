@@ -41,7 +41,7 @@ caught "injects of any length" endpoint.c \
 HX_RDMA=0 caught "completion queue too short" rail.c 's/net->send_limit + HX_RECV_LIMIT/8/' 'efa contract: overrun'
 caught "memory registered for sends only" bounce.c 's/FI_SEND | FI_RECV/FI_SEND/' 'efa contract: access'
 caught "registrations closed before the endpoint" close.c \
-    's/^        drain(net);/&\n    hx_bounce_close(net);/' 'efa contract: in_use'
+    's/^        hx_net_drain(net);/&\n    hx_bounce_close(net);/' 'efa contract: in_use'
 # by remote writes
 export EFA_RDMA=1 HX_RDMA=1
 caught "an invitation that is forgotten" write.c 's/invite_keep(net, edge, invitation);/;/' 'HX_ERR_TIMEOUT'

@@ -17,7 +17,8 @@ wanted = {("8x1", 8192): [25, 41, 56, 109, 253], ("8x1", 65536): [57, 49, 70, 11
           ("32x1", 1 << 20): [2628, 217, 509, 343, 1279], ("32x1", 16 << 20): [41635, 2655, 6801, 2780, 3716]}
 lines = open(sys.argv[1]).read().splitlines()
 head, good = lines[0].split()[3:], True
-got = {(f[0], int(f[1])): dict(zip(head, f[2:])) for f in map(str.split, lines[1:])}
+units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+got = {(f[0], int(f[1]) * units[f[2]]): dict(zip(head, f[3:])) for f in map(str.split, lines[1:])}
 assert len(got) == 8, got
 for row, values in wanted.items():
     for column, us in zip(columns, values):

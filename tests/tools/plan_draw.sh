@@ -120,21 +120,27 @@ python3 - "$tmp/svg" "$tmp/compare" "$tmp/table" "$tool" <<'PYTHON' || fault "co
 import re, subprocess, sys
 import xml.etree.ElementTree as tree
 text = open(sys.argv[2]).read()
-rows = {int(f[0]): f for f in (l.split() for l in text.splitlines()) if len(f) > 4 and f[0].isdigit()}
+units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+def rows_of(text, at): # by size, with the size as one field
+    lines = (l.split() for l in text.splitlines())
+    return {int(f[at]) * units[f[at + 1]]: f[:at] + f[at + 1:] for f in lines if len(f) > at + 4 and f[at].isdigit()}
+rows = rows_of(text, 0)
 assert sorted(rows) == [8 << i for i in range(24)], rows.keys()
-table = [l.split() for l in open(sys.argv[3]).read().splitlines()]
-columns = table[0][3:]
-for line in table[1:]:
-    row = rows[int(line[1])]
+table = open(sys.argv[3]).read()
+columns = table.splitlines()[0].split()[3:]
+compared = rows_of(table, 1)
+assert len(compared) == 4, compared
+for size, line in compared.items():
+    row = rows[size]
     for column, side in (("flat(mesh_single)", 1), ("flat(mesh)", 2)):
         assert abs(float(line[2 + columns.index(column)].lstrip("*")) - float(row[side])) < 0.06, (line, row)
 for row in rows.values():
     assert abs(float(row[1]) / float(row[2]) - float(row[3])) < 0.01 and (row[4] == "mesh_single") == (float(row[3]) < 1), row
-crossing = re.findall(r"crossover: (\w+) is faster from (\d+) bytes", text)
+crossing = re.findall(r"crossover: (\w+) is faster from (\d+ \w+)", text)
 assert len(crossing) == 1 and crossing[0][0] == "mesh", crossing
 at = crossing[0][1]
 cost = subprocess.run([sys.argv[4], "compare", "allreduce", "mesh_single", "mesh", "--shape", "8x1", at], capture_output=True, text=True)
-us = [float(x) for x in next(l for l in cost.stdout.splitlines() if l.split()[:1] and l.split()[0].isdigit()).split()[1:3]]
+us = [float(x) for x in list(rows_of(cost.stdout, 0).values())[0][1:3]]
 assert abs(us[0] - us[1]) < 0.02, us
 svg = tree.parse(sys.argv[1]).getroot()
 words = " ".join("".join(e.itertext()) for e in svg.iter("{http://www.w3.org/2000/svg}text"))
