@@ -194,10 +194,13 @@ int main(int argc, char **argv)
         say("%s (see coll_run --help)", error);
         return EXIT_USAGE;
     }
+    int status;
     if (options.hosts) {
         options.agent = options.agent ? options.agent : "ssh";
-        return hosts_run(&options);
+        status = hosts_run(&options);
+    } else if ((status = program_check(options.program[0])) == 0) {
+        status = job_run(&options);
     }
-    const int status = program_check(options.program[0]);
-    return status ? status : job_run(&options);
+    free(options.settings);
+    return status;
 }
