@@ -123,7 +123,7 @@ text = open(sys.argv[2]).read()
 units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 def rows_of(text, at): # by size, with the size as one field
     lines = (l.split() for l in text.splitlines())
-    return {int(f[at]) * units[f[at + 1]]: f[:at] + f[at + 1:] for f in lines if len(f) > at + 4 and f[at].isdigit()}
+    return {int(f[at]) * units[f[at + 1]]: f[:at] + f[at + 1:] for f in lines if len(f) > at + 3 and f[at].isdigit()}
 rows = rows_of(text, 0)
 assert sorted(rows) == [8 << i for i in range(24)], rows.keys()
 table = open(sys.argv[3]).read()

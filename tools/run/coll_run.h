@@ -179,7 +179,7 @@ void channel_greet(struct channel *channel);
 void channel_send(struct channel *channel, enum frame_kind kind, int rank, const void *value, size_t bytes);
 void channel_flush(struct channel *channel); /* write what can be without waiting */
 int channel_read(struct channel *channel);   /* read what is there. Returns how much; -1: it has ended */
-/* The next whole frame: its value, until the next call of read; NULL: none. Then frame->bytes above FRAME_MAX_BYTES: it is no frame. */
+/* The next whole frame: its value, until the next call of read; NULL: none. If frame->bytes is then above FRAME_MAX_BYTES, it is not a frame. */
 const char *channel_next(struct channel *channel, struct frame *frame);
 void channel_close(struct channel *channel);
 

@@ -91,7 +91,7 @@ static int greeting_find(struct channel *channel)
     channel->greeted = found != NULL;
     if (found)
         channel->at = (size_t)(found - channel->got) + bytes;
-    else if (left >= bytes) /* its beginning may have come */
+    else if (left >= bytes) /* its beginning may be there */
         channel->at = channel->got_bytes - (bytes - 1);
     return channel->greeted;
 }
