@@ -125,7 +125,7 @@ if [ "$(nproc)" -gt 1 ]; then # of two ranks each has a core
     check "the doctor names a busy core" tries 3 \
         says "busy core +core 1 is busy: process $rival \(python3\) takes [0-9]+ %, and the rank gets [0-9]+ %.*\(rank 1 on h2\)" doctor 2
     check "the traces name it" tries 3 \
-        why 'rank 1 \(node 1\) waited for its core [0-9]+ % of the time' 2 setsid -w "$scratch/preferred" "${bench[@]}" --repetitions 200
+        why 'rank 1 \(node 1\) waited for its core [0-9]+ % of the time' 2 setsid -w "$scratch/preferred" "${bench[@]/%3/200}"
     kill $rival
     check "lab down" "$lab" down
 fi

@@ -87,7 +87,8 @@ check "a rank aborts" expect 1 'coll_run: rank 1 has aborted the job: asked to; 
 check "no such host" expect 255 'coll_run: host nosuch: ssh: Could not resolve hostname nosuch: .*' --hosts h1,nosuch -- sleep $mark
 check "no sshd there" expect 255 'coll_run: host h4: ssh: connect to host h4 port 22: Connection refused' --hosts h1,h4 -- sleep $mark
 check "no such program" expect 127 'coll_run: host h2: cannot run program "nosuch": No such file or directory.*' --hosts h2 -- nosuch
-check "no such agent" expect 127 'coll_run: host h1: cannot run the agent "nosuch": No such file or directory' --agent nosuch --hosts h1 true
+no_agent() { local run=("$top_builddir/tools/coll_run" --agent nosuch) && expect "$@"; }
+check "no such agent" no_agent 127 'coll_run: host h1: cannot run the agent "nosuch": No such file or directory' --hosts h1 true
 check "the address of the store" expect 0 'h1:[0-9]+' --root h1 --hosts h1,h2 -- sh -c "echo \$HX_ROOT"
 check "an address that the others do not reach" expect 1 'coll_run: host h2: cannot reach .*: 127.0.0.1 port [0-9]+: Connection refused\. .*' \
     --root 127.0.0.1 --hosts h1,h2 -- sleep $mark
