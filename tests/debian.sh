@@ -39,9 +39,9 @@ make_root() {
     local from
     from=$(sources | awk -v want="$release" '$3 == want { print $2; exit }')
     [ -n "$from" ] || die "apt knows no Debian mirror on this machine"
-    debootstrap --variant=minbase "$release" "$root" "$from" >"$root.log" 2>&1 || {
-        tail -n 20 "$root.log" >&2
-        die "debootstrap failed: $root.log"
+    debootstrap --variant=minbase "$release" "$root" "$from" >"$root.debootstrap.log" 2>&1 || {
+        tail -n 20 "$root.debootstrap.log" >&2
+        die "debootstrap failed: $root.debootstrap.log"
     }
     copy /etc/apt/apt.conf /etc/apt/apt.conf.d /etc/apt/keyrings /etc/apt/trusted.gpg.d /etc/ssl/certs/ca-certificates.crt \
         /etc/resolv.conf /etc/hosts
