@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define HX_SIZE_BYTES 24
+#define HX_SIZE_BYTES 25 /* 20 digits, a space, a unit, the end */
 
 /* A whole number from the head of text; *end: what follows. 0, or -1: there is none. */
 static inline int hx_integer_parse(const char *text, const char **end, int64_t *value)
