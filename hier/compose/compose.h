@@ -49,7 +49,7 @@ struct hx_candidate {
 };
 
 /* The collective whose intra algorithms serve as the first or last stage of a composition with so many lanes. HX_COLL_COUNT:
- * there is no choice, because the stage is a fixed part or missing. */
+ * the stage is fixed or missing. */
 enum hx_coll hx_candidate_first(enum hx_coll coll, int lanes);
 enum hx_coll hx_candidate_last(enum hx_coll coll, int lanes);
 

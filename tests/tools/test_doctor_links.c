@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The doctor's verdict on invented links: a slow host, way or link is told, and nothing else. */
+/* The doctor's verdict on invented links names the slow host, direction or link, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

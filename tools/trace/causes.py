@@ -198,7 +198,7 @@ class Causes:
         return [f"{100 * groups[key] / row.waited:3.0f} %  {texts[key]}" for key in order if groups[key] >= SHARE * row.waited]
 
     def group(self, cause: Cause, row):
-        """A key for causes that are told as one, and the text; None: it does not stand out."""
+        """The key by which equal causes are joined, and the text. None: this wait is not unusual."""
         for rank in (cause.rank, cause.peer):
             if rank in self.no_core:
                 return ("core", rank), (f"{self.rank_text(rank)} waited for its core {100 * self.no_core[rank]:.0f} % of the time: another "
