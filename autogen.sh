@@ -13,4 +13,4 @@ if [ -n "$missing" ]; then
     exit 1
 fi
 mkdir -p m4
-exec autoreconf -i
+exec autoreconf -fi # force: configure has the version of hierax.h, which its cache does not watch

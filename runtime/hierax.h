@@ -53,7 +53,7 @@ extern "C" {
  * Later versions can read the tuning tables of earlier versions. */
 #define HX_VERSION (10000 * HX_VERSION_MAJOR + 100 * HX_VERSION_MINOR + HX_VERSION_PATCH)
 #define HX_VERSION_MAJOR 0
-#define HX_VERSION_MINOR 1
+#define HX_VERSION_MINOR 3
 #define HX_VERSION_PATCH 0
 
 /* HX_CALL: the compiler warns if the program ignores the status. Functions that release something
@@ -632,7 +632,7 @@ HX_PUBLIC const char *hx_strerror(hx_status_t status);
  * call that fails. Local. */
 HX_PUBLIC const char *hx_error_detail(const hx_comm_t *comm);
 
-/* The version of the library that runs: for example "0.1.0". HX_VERSION is the version of the
+/* The version of the library that runs: for example "0.3.0". HX_VERSION is the version of the
  * header. Local. */
 HX_PUBLIC const char *hx_version(void);
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# hierax.h, version.map and the built library name the same functions, and the library uses no function that it lacks.
+# hierax.h, version.map and the built library name the same functions, and the library uses no function that it lacks. No function is newer
+# than the version.
 set -u
 export LC_ALL=C
 src=${top_srcdir:-$(dirname "$0")/..}
@@ -36,7 +37,11 @@ done | { ! grep .; } || status=1
 for name in $(nm -D --undefined-only "$library" | awk '$2 ~ /^hx_/ { print $2 }'); do
     complain "$name is used in the library but defined nowhere"
 done
-for node in $(sed -n 's/^\(HIERAX_[0-9.]*\) {.*/\1/p' "$src/runtime/version.map"); do
-    grep -q "(symver)$node " "$src/tools/packaging/debian/libhierax0.symbols" || complain "$node has no line in tools/packaging/debian/libhierax0.symbols"
+version=$(sed -n 's/^#define HX_VERSION_[A-Z]* *//p' "$src/runtime/hierax.h" | paste -sd .)
+for node in $(sed -n 's/^HIERAX_\([0-9.]*\) {.*/\1/p' "$src/runtime/version.map"); do
+    newest=$(printf '%s\n' "$node.0" "$version" | sort -V | tail -n 1)
+    [ "$newest" = "$version" ] || complain "version.map has the node HIERAX_$node, but the version in hierax.h is $version"
+    grep -qx " (symver)HIERAX_$node $node.0" "$src/tools/packaging/debian/libhierax0.symbols" ||
+        complain "tools/packaging/debian/libhierax0.symbols has no line \" (symver)HIERAX_$node $node.0\""
 done
 exit $status

@@ -5,7 +5,7 @@
  *
  *   {
  *     "hierax_table": 1,
- *     "hierax": "0.1.0",
+ *     "hierax": "0.3.0",
  *     "machine": {"cpu": "...", "cpus": 96},
  *     "models": [
  *       {"provider": "efa", "net_alpha_us": 17, "net_gb_s": 12, "stream_gb_s": 9, "core_gb_s": 900,

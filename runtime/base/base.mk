@@ -6,7 +6,7 @@ hx_sources += runtime/base/clock.c runtime/base/clock.h runtime/base/coll.c runt
     runtime/base/memcpy.c runtime/base/memcpy.h runtime/base/probe.h runtime/base/process.c runtime/base/process.h \
     runtime/base/reduce.c runtime/base/reduce.h runtime/base/reduce_table.h runtime/base/name_distance.h runtime/base/size.h runtime/base/sockets.c \
     runtime/base/sockets.h runtime/base/strangers.h runtime/base/stream.c runtime/base/stream.h runtime/base/streams.h \
-    runtime/base/trace.c runtime/base/trace.h runtime/base/user_table.c runtime/base/user_table.h
+    runtime/base/trace.c runtime/base/trace.h runtime/base/user_table.c runtime/base/user_table.h runtime/base/version.h
 
 # The kernels, each file for one instruction set, which it names itself (empty on other architectures). No contraction
 # to fused multiply-add: every instruction set must give the same bits.

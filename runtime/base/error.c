@@ -2,13 +2,10 @@
 /* Status names, and this thread's last detail text. */
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include "runtime/base/version.h"
 
 #include <stdarg.h>
 #include <stdio.h>
-
-#ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "unknown"
-#endif
 
 static _Thread_local char last_detail[HX_DETAIL_BYTES];
 static _Thread_local int held;
@@ -77,5 +74,5 @@ const char *hx_strerror(hx_status_t status)
 
 const char *hx_version(void)
 {
-    return PACKAGE_VERSION;
+    return HX_VERSION_TEXT;
 }

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What was built with an earlier library of the same soname runs with this one: so0.x86-64 is kept as it was built (see so0.c). Its source
-# still compiles, and what it calls is exported with the same version. hierax.h, the library and the tools have one version.
+# still compiles, and what it calls is exported with the same version. hierax.h, the library, the tools and the packages have
+# one version.
 set -u
 cd "${top_builddir:?run me by make check}" || exit 1
 folder=$top_srcdir/tests/abi
@@ -57,5 +58,10 @@ ${CC:-cc} ${TEST_SANITIZER:-} -I"$top_srcdir/runtime" -o "$work/version" "$work/
 version=$(LD_LIBRARY_PATH=$PWD/.libs "$work/version") || fault "HX_VERSION is not hx_version(): $version"
 for other in "$(tools/coll_info --version)" "$(grep ^Version hierax.pc)"; do
     [[ $other = *" $version" ]] || fault "the header has version $version, but: $other. Run autogen.sh and configure again"
+done
+packaging=$top_srcdir/tools/packaging
+for place in "$top_srcdir/NEWS|Hierax $version" "$packaging/debian/changelog|hierax ($version-" \
+    "$packaging/spack/spack_repo/hierax/packages/hierax/package.py|version(\"$version\")"; do
+    grep -qF -- "${place#*|}" "${place%|*}" || fault "the header has version $version, but ${place%|*} has no \"${place#*|}\""
 done
 exit $failed

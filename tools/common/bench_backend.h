@@ -10,7 +10,7 @@ int bench_backend_init(int *argc, char ***argv, int *rank, int *size); /* 0, or 
 void bench_backend_use(hx_comm_t *other); /* Hierax only: measure calls on it; NULL: on the first one again */
 int bench_backend_finalize(void);
 void bench_backend_abort(int status) __attribute__((noreturn)); /* end the job now, the others too where that can be */
-const char *bench_backend_name(void);                      /* "hierax 0.1.0" */
+const char *bench_backend_name(void);                      /* "hierax 0.3.0" */
 extern const int bench_backend_tells_plans;                /* 0: nothing but times can be shown */
 void bench_backend_progress(void);                         /* let what returned calls have sent go on */
 int bench_backend_node(int rank, int size);                /* on its machine: 0 unless nodes are emulated */

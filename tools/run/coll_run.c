@@ -5,6 +5,7 @@
 #include "tools/common/options.h"
 #include "tools/common/screen.h"
 #include "runtime/base/streams.h"
+#include "runtime/base/version.h"
 #include "topo/shape.h"
 #include "tools/common/whole_file.h"
 
@@ -189,7 +190,7 @@ int main(int argc, char **argv)
         return keeper_run();
     const enum option_end end = option_parse(&tool, argc, argv, &options, NULL, error);
     if (end >= OPTION_HELP)
-        return option_answer(&tool, end, "coll_run", PACKAGE_VERSION);
+        return option_answer(&tool, end, "coll_run", HX_VERSION_TEXT);
     if (end == OPTION_WRONG || is_wrong(&options, error)) {
         say("%s (see coll_run --help)", error);
         return EXIT_USAGE;

@@ -10,6 +10,7 @@
  */
 #include "tools/run/coll_run.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -257,7 +258,7 @@ static int job_send(const struct front *front, struct host *host)
 
     if (!out || !getcwd(folder, sizeof folder))
         return -1;
-    fprintf(out, "%s%c", PACKAGE_VERSION, 0);
+    fprintf(out, "%s%c", HX_VERSION_TEXT, 0);
     fprintf(out, "%d%c%d%c%d%c%d%c%g%c%d%c", host->first, 0, host->n, 0, front->job.ranks, 0, (int)options->bind, 0, options->kill_after, 0,
             front->input_open, 0);
     fprintf(out, "%s%c%s%c%s%c%s%c", front->secret, 0, front->token, 0, options->root ? options->root : "", 0, folder, 0);

@@ -6,6 +6,7 @@
  */
 #include "tools/run/coll_run.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/version.h"
 #include "runtime/bootstrap/store.h"
 
 #include <errno.h>
@@ -66,8 +67,8 @@ static int job_take(struct keeper *keeper, const char *value, size_t bytes)
     copy[bytes] = '\0';
     const char *at = copy, *end = copy + bytes, *version = text_next(&at, end);
 
-    if (strcmp(version, PACKAGE_VERSION) != 0) {
-        say("this host has Hierax %s, but coll_run started the job with %s: install the same version on all hosts", PACKAGE_VERSION, version);
+    if (strcmp(version, HX_VERSION_TEXT) != 0) {
+        say("this host has Hierax %s, but coll_run started the job with %s: install the same version on all hosts", HX_VERSION_TEXT, version);
         return EXIT_CANNOT_RUN;
     }
     keeper->ranks = (struct ranks){.options = &keeper->options, .own_files = OWN_FDS, .piped = 1, .input = -1};

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # No release of Hierax can be downloaded yet, so this recipe has no url. Spack 1.0 or later builds it from a checkout. In its top folder:
 #     spack repo add tools/packaging/spack/spack_repo/hierax
-#     spack dev-build hierax@0.1.0
+#     spack dev-build hierax@0.3.0
 # When a release is published, set url here, and the sha256 of its tarball in version().
 from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
 
@@ -13,7 +13,7 @@ class Hierax(AutotoolsPackage):
 
     license("BSD-3-Clause")
 
-    version("0.1.0")
+    version("0.3.0")
 
     variant("pmix", default=True, description="Start under launchers with PMIx: srun --mpi=pmix, mpirun")
     variant("mpi", default=False, description="Install coll_bench_mpi, the benchmark over MPI")
