@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Wrong command lines of all tools: each ends at once with its status, and says what is wrong, with the value and the choices.
+# Wrong command lines of all tools: each ends at once with its status, and says what is wrong, with the value and the choices. Of
+# several values of one option, the last one counts.
 set -u
 tools=$(cd "${top_builddir:-build}/tools" && pwd)
 sources=$(cd "${top_srcdir:-$(dirname "$0")/../..}" && pwd)
@@ -21,7 +22,7 @@ cat >"$tmp/table" <<'END'
 2 | coll_bench allreduce --max -1 | --max=-1: expected a number of bytes
 2 | coll_bench allreduce --max 2048G | --max=2048G: expected a number of bytes from 0 B to 1024 GiB
 2 | coll_bench allreduce --min 1M --max 8 | --min=1 MiB is above --max=8 B
-2 | coll_bench allreduce --max 8 --max 16 | --max=16: --max is given twice
+2 | coll_bench allreduce --min 16 --max 32 --max 8 --check --check | --min=16 B is above --max=8 B
 2 | coll_bench allreduce --op avg --dtype int32 | --op=avg is not defined for --dtype=int32; its operations: sum prod min max
 2 | coll_bench allreduce --op average | unknown op "average"; choices: sum prod
 2 | coll_bench allreduce --dtype float | unknown dtype "float" (did you mean float16?); choices: int8
@@ -42,7 +43,7 @@ cat >"$tmp/table" <<'END'
 2 | coll_info -p 8 | "--ranks" needs --algorithms
 2 | coll_info --algorithms -p 5000 | --ranks=5000: expected a whole number from 1 to 1024
 2 | coll_info --algorithms -p | option --ranks needs a value, N
-2 | coll_info --algorithms -p 8 -p 9 | --ranks=9: --ranks is given twice
+2 | coll_info --algorithms -p 8 -p 5000 | --ranks=5000: expected a whole number from 1 to 1024
 2 | coll_info --doctor --algorithms | choose only one of --algorithms, --doctor and --table
 2 | coll_info --table a b | "b" is a second one: join the files with ':'
 2 | coll_info --colour | unknown option "colour"; choices: algorithms
@@ -75,7 +76,7 @@ cat >"$tmp/table" <<'END'
 2 | coll_tune check | check takes tables: coll_tune check table.json
 2 | coll_tune merge a.json | merge takes two tables or more
 2 | coll_tune --budget soon | --budget=soon: expected a time such as 90s, 5m or 1h
-2 | coll_tune --budget 1m --budget 2m | --budget is given twice
+2 | coll_tune --budget 1m --budget soon | --budget=soon: expected a time
 2 | coll_tune --collectives allreduce,brodcast | unknown collective "brodcast" (did you mean bcast?)
 2 | coll_tune --op avg --dtype int32 | --op=avg is not defined for --dtype=int32; its operations: sum
 2 | coll_tune --gain -3 | --gain=-3: expected a whole number from 0 to 1000
@@ -85,7 +86,7 @@ cat >"$tmp/table" <<'END'
 2 | coll_run | the number of ranks is missing: -n 1 to -n 16384
 2 | coll_run -n | option --ranks needs a value, RANKS
 2 | coll_run -n two -- true | --ranks=two: expected a whole number from 1 to 16384
-2 | coll_run -n 4 -n 5 -- true | --ranks=5: --ranks is given twice
+2 | coll_run -n 4 -np 2 --nodes 2 --nodes 3 -- true | --nodes 3: the job has only 2 ranks
 2 | coll_run -n 4 | the program to run is missing
 127 | coll_run -n 4 -- /nosuch | cannot run program "/nosuch": No such file
 2 | coll_run -n 4 --nodes 5 -- true | --nodes 5: the job has only 4 ranks; choose 1 to 4 nodes
@@ -98,7 +99,7 @@ cat >"$tmp/table" <<'END'
 2 | coll_compare allreduce --max | argument --max: expected one argument
 2 | coll_compare allreduce --max 64Q | "64Q": expected a number of bytes, such as 8, 64K or 64KiB, 1M
 2 | coll_compare allreduce --min 1M --max 8 | --min=1 MiB is above --max=8 B
-2 | coll_compare allreduce --max 8 --max 16 | --max is given twice
+2 | coll_compare allreduce --min 16 --max 32 --max 8 | --min=16 B is above --max=8 B
 2 | coll_compare allreduce --factor 1 | "1": expected a whole number from 2 on
 2 | coll_compare allreduce --colour | unknown option "--colour"
 2 | coll_trace | the command is missing; choose merge or summary

@@ -142,15 +142,6 @@ static void table_make(const struct option_tool *tool, struct argp_option table[
     table[n] = (struct argp_option){0};
 }
 
-/* An option that is not there for lists has one value. */
-static int repeated_refuse(const struct option_row *row, const char *text, char error[OPTION_TEXT_BYTES])
-{
-    if (row->kind == OPTION_FLAG || row->kind == OPTION_TAKE)
-        return 0;
-    snprintf(error, OPTION_TEXT_BYTES, "--%s=%.1000s: --%s is given twice; give it once", row->name, text, row->name);
-    return -1;
-}
-
 static int value_take(const struct option_row *row, void *options, const char *text, char error[OPTION_TEXT_BYTES])
 {
     void *field = (char *)options + row->field;
@@ -239,8 +230,6 @@ enum option_end option_parse(const struct option_tool *tool, int argc, char **ar
         const struct option_row *same = &tool->rows[row + 1];
         if (same->name && same->kind == OPTION_SAME && optarg && !strcmp(optarg, same->name + 1) && optind < argc)
             optarg = argv[optind++]; /* -np 4: letter and rest are the longer name, as mpirun has it */
-        if (*used >> row & 1 && repeated_refuse(&tool->rows[row], optarg, error) < 0)
-            return OPTION_WRONG;
         *used |= (uint64_t)1 << row;
         if (value_take(&tool->rows[row], options, optarg, error) < 0)
             return OPTION_WRONG;

@@ -39,6 +39,7 @@ static int collectives_take(void *options, const char *text, char error[OPTION_T
     int tunables[HX_FUNCTION_COUNT];
 
     tunable(names, tunables, 0);
+    b->ncollectives = 0;
     for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char name[64];
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ","), at);
@@ -54,10 +55,6 @@ static int budget_take(void *options, const char *text, char error[OPTION_TEXT_B
     char *end;
     double unit = 1;
 
-    if (o->budget_s > 0) {
-        snprintf(error, OPTION_TEXT_BYTES, "--budget=%s: --budget is given twice; give it once", text);
-        return -1;
-    }
     o->budget_s = strtod(text, &end);
     if (*end == 's' || *end == 'm' || *end == 'h')
         unit = *end == 's' ? 1 : *end == 'm' ? 60 : 3600, end++;
