@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* coll_run's parts: options (coll_run.c), the ranks of this machine (coll_run_ranks.c), a job of them (coll_run_job.c), cores
- * (coll_run_bind.c), output (coll_run_output.c), the guard (coll_run_guard.c). For --hosts: the job (coll_run_hosts.c), which starts a
+ * (coll_run_bind.c), output (coll_run_output.c), the guard (coll_run_guard.c). For --hosts: the job (coll_run_hosts.h), which starts a
  * keeper on each host (coll_run_keeper.c), and their messages (coll_run_frames.c). */
 #pragma once
 

@@ -8,13 +8,10 @@
  * The secret and the rest of the job go to the keepers' standard input, so that no command line shows them. When the store listens, the
  * other keepers look for an address at which they reach it. Then all start their ranks. This process decides how the job ends.
  */
-#include "tools/run/coll_run.h"
+#include "tools/run/coll_run_hosts.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/version.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,262 +19,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RANKS_MAX 16384
-#define NAME_BYTES 256
 #define INPUT_BYTES 16384
 #define FDS_PER_HOST 4
 #define OWN_FDS 16
 #define CAUSE_SECONDS 0.3 /* a rank's failure is reported so late: another rank, on another host, may be its cause */
 #define DEAD_SECONDS 2.0  /* the same, if the store has lost another rank: hx_abort takes 2 s at most */
-
-struct host {
-    char name[NAME_BYTES];
-    int first, n; /* its ranks */
-    pid_t agent;  /* 0: not running */
-    struct channel channel;
-    int errors; /* the agent's standard error; -1: closed */
-    char line[1024];
-    size_t line_bytes;
-    int running, status; /* ranks; as the agent has ended */
-    int reached, done, ended, closed; /* it reaches the store; its ranks have ended; the channel is at its end; the agent has ended too */
-};
-
-struct front {
-    struct job job;
-    struct ranks none; /* signals and limits of this process */
-    struct host *hosts;
-    int n_hosts;
-    char secret[SECRET_TEXT_BYTES], token[SECRET_TEXT_BYTES];
-    int started;
-    int input_open, input_taken; /* standard input goes to rank 0; the last part of it has gone there */
-    /* of the failure to be reported at decide_at */
-    int failed_rank, code, value;
-    long pid;
-    double decide_at;
-    int leaving;       /* the keepers' inputs are closed, so that they end */
-    double abandon_at; /* kill the agents */
-};
-
-/* ---- the list of hosts */
-
-/* "name[:count]": its length in text. */
-static size_t host_parse(const char *text, struct host *host, char *error, size_t room)
-{
-    const size_t bytes = strcspn(text, ",");
-    const char *colon = memrchr(text, ':', bytes), *bracket = memrchr(text, ']', bytes);
-    const int has_count = colon && (!bracket || bracket < colon) && (bracket || memchr(text, ':', bytes) == colon);
-    const size_t name = has_count ? (size_t)(colon - text) : bytes;
-    char *end;
-
-    *host = (struct host){.errors = -1, .channel = {.in = -1, .out = -1}};
-    if (name == 0 || name >= NAME_BYTES || *text == '-') {
-        snprintf(error, room, "\"%.*s\" is not a host: expected HOST or HOST:RANKS", (int)bytes, text);
-        return 0;
-    }
-    snprintf(host->name, sizeof host->name, "%.*s", (int)name, text);
-    if (has_count) {
-        const unsigned long n = strtoul(colon + 1, &end, 10);
-
-        if (colon[1] < '0' || colon[1] > '9' || end != text + bytes || n < 1 || n > RANKS_MAX) {
-            snprintf(error, room, "%.*s: expected a number of ranks from 1 to %d after the colon", (int)bytes, text, RANKS_MAX);
-            return 0;
-        }
-        host->n = (int)n;
-    }
-    return bytes;
-}
-
-/* Ranks that have no host yet go to the hosts without a count, evenly. */
-static int ranks_place(struct host *hosts, int n, int ranks, char *error, size_t room)
-{
-    int given = 0, open = 0, first = 0;
-
-    for (int i = 0; i < n; i++) {
-        given += hosts[i].n;
-        open += hosts[i].n == 0;
-    }
-    const int left = ranks ? ranks - given : open;
-    if (given + left > RANKS_MAX) {
-        snprintf(error, room, "%d ranks are too many: expected at most %d", given, RANKS_MAX);
-        return -1;
-    }
-    if (left < open || (open == 0 && left != 0)) {
-        snprintf(error, room, "these hosts have %s%d ranks, but -n is %d", open ? "at least " : "", given + open, ranks);
-        return -1;
-    }
-    for (int i = 0, k = 0; i < n; i++) {
-        if (hosts[i].n == 0) {
-            hosts[i].n = left / open + (k < left % open);
-            k++;
-        }
-        hosts[i].first = first;
-        first += hosts[i].n;
-    }
-    return first;
-}
-
-/* The number of hosts, or -1 and error (without a prefix). *ranks: as given by -n, or 0; then the number. */
-static int hosts_parse(const char *list, int *ranks, struct host **out, char *error, size_t room)
-{
-    const size_t most = strlen(list) / 2 + 1;
-    struct host *hosts = calloc(most, sizeof *hosts);
-    int n = 0;
-
-    for (const char *at = list; hosts; n++) {
-        const size_t bytes = host_parse(at, &hosts[n], error, room);
-
-        if (bytes == 0)
-            goto wrong;
-        for (int i = 0; i < n; i++)
-            if (!strcmp(hosts[i].name, hosts[n].name)) {
-                snprintf(error, room, "host %s is given twice; write it once, with the number of its ranks: %s:2", hosts[n].name,
-                         hosts[n].name);
-                goto wrong;
-            }
-        at += bytes;
-        if (*at++ == '\0')
-            break;
-    }
-    n++;
-    const int placed = hosts ? ranks_place(hosts, n, *ranks, error, room) : -1;
-    if (placed > 0) {
-        *ranks = placed;
-        *out = hosts;
-        return n;
-    }
-wrong:
-    free(hosts);
-    return -1;
-}
-
-int hosts_check(struct options *options, char *error, size_t bytes)
-{
-    struct host *hosts = NULL;
-    int ranks = (int)options->ranks;
-    char reason[512] = "no memory";
-
-    if (hosts_parse(options->hosts, &ranks, &hosts, reason, sizeof reason) < 0) {
-        snprintf(error, bytes, "--hosts %s: %s", options->hosts, reason);
-        return -1;
-    }
-    free(hosts);
-    options->ranks = (uint64_t)ranks;
-    return 0;
-}
-
-/* ---- starting */
-
-/* As in a shell: 'it'\''s'. */
-static void quote(FILE *out, const char *text)
-{
-    putc('\'', out);
-    for (; *text; text++)
-        if (*text == '\'')
-            fputs("'\\''", out);
-        else
-            putc(*text, out);
-    putc('\'', out);
-}
-
-/* The command for the host's shell: this very coll_run, or if the host has none there, one from its PATH. */
-static char *keeper_command(void)
-{
-    char self[PATH_MAX] = "", *text = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&text, &bytes);
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    if (!out)
-        return NULL;
-    if (n > 0) {
-        fputs("test -x ", out);
-        quote(out, self);
-        fputs(" && exec ", out);
-        quote(out, self);
-        fputs(" " KEEPER_OPTION "; ", out);
-    }
-    fputs("exec coll_run " KEEPER_OPTION, out);
-    return fclose(out) == 0 ? text : NULL;
-}
-
-__attribute__((noreturn)) static void agent_main(const struct front *front, const struct host *host, char *command, const int ends[3])
-{
-    char *words = strdup(front->job.options->agent), *argv[64], *save = NULL;
-    int n = 0;
-
-    setsid(); /* the terminal's signals are for coll_run; and ssh does not ask there for a password */
-    for (char *word = strtok_r(words, " ", &save); word && n < 60; word = strtok_r(NULL, " ", &save))
-        argv[n++] = word;
-    argv[n++] = (char *)(uintptr_t)host->name;
-    argv[n++] = command;
-    argv[n] = NULL;
-    for (int i = 0; i < 3; i++)
-        dup2(ends[i], i);
-    signal(SIGPIPE, front->none.old_pipe);
-    sigprocmask(SIG_SETMASK, &front->none.old_mask, NULL);
-    execvp(argv[0], argv);
-    fprintf(stderr, "cannot run the agent \"%s\": %m\n", argv[0]);
-    _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
-}
-
-static int agent_start(struct front *front, struct host *host, char *command)
-{
-    int in[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1};
-
-    if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)
-        return -1;
-    const int ends[3] = {in[0], out[1], err[1]};
-    fflush(NULL);
-    if ((host->agent = fork()) == 0)
-        agent_main(front, host, command, ends);
-    for (int i = 0; i < 3; i++)
-        close(ends[i]);
-    channel_open(&host->channel, out[0], in[1]);
-    host->errors = err[0];
-    fcntl(host->errors, F_SETFL, O_NONBLOCK);
-    return host->agent < 0 ? -1 : 0;
-}
-
-/* In an option of --env, or HX_*: but those that coll_run sets. */
-static int goes_along(const char *variable)
-{
-    for (const char *const *own = coll_run_own_settings; *own; own++)
-        if (!strncmp(variable, *own, strlen(*own)) && variable[strlen(*own)] == '=')
-            return 0;
-    return !strncmp(variable, "HX_", 3);
-}
-
-/* FRAME_JOB, as keeper.c has it. */
-static int job_send(const struct front *front, struct host *host)
-{
-    const struct options *options = front->job.options;
-    char folder[PATH_MAX], *text = NULL;
-    size_t bytes;
-    int settings = options->n_settings;
-    FILE *out = open_memstream(&text, &bytes);
-
-    if (!out || !getcwd(folder, sizeof folder))
-        return -1;
-    fprintf(out, "%s%c", HX_VERSION_TEXT, 0);
-    fprintf(out, "%d%c%d%c%d%c%d%c%g%c%d%c", host->first, 0, host->n, 0, front->job.ranks, 0, (int)options->bind, 0, options->kill_after, 0,
-            front->input_open, 0);
-    fprintf(out, "%s%c%s%c%s%c%s%c", front->secret, 0, front->token, 0, options->root ? options->root : "", 0, folder, 0);
-    for (char **at = environ; *at; at++)
-        settings += goes_along(*at);
-    fprintf(out, "%d%c", settings, 0);
-    for (char **at = environ; *at; at++)
-        if (goes_along(*at))
-            fprintf(out, "%s%c", *at, 0);
-    for (int i = 0; i < options->n_settings; i++)
-        fprintf(out, "%s%c", options->settings[i], 0);
-    for (char **word = options->program; *word; word++)
-        fprintf(out, "%s%c", *word, 0);
-    if (fclose(out) != 0)
-        return -1;
-    channel_send(&host->channel, FRAME_JOB, 0, text, bytes);
-    free(text);
-    return 0;
-}
 
 static void send_all(struct front *front, enum frame_kind kind, int rank, const void *value, size_t bytes)
 {
@@ -289,6 +35,11 @@ static void send_all(struct front *front, enum frame_kind kind, int rank, const 
 static void front_signal(struct job *job, int signal_number)
 {
     send_all((struct front *)job, FRAME_SIGNAL, signal_number, NULL, 0);
+}
+
+static void front_reap(struct job *job)
+{
+    agents_reap((struct front *)job);
 }
 
 /* ---- frames from keepers */
@@ -401,48 +152,12 @@ static void frame_handle(struct front *front, struct host *host, const struct fr
     }
 }
 
-/* ---- agents */
-
-/* Pass on, line by line, what the agent and its keeper say. */
-static void errors_pass(struct host *host)
-{
-    char *newline;
-    ssize_t n;
-
-    while (host->errors >= 0 && (n = read(host->errors, host->line + host->line_bytes, sizeof host->line - 1 - host->line_bytes)) != 0) {
-        if (n < 0)
-            return;
-        host->line_bytes += (size_t)n;
-        host->line[host->line_bytes] = '\0';
-        while ((newline = strpbrk(host->line, "\r\n")) || host->line_bytes == sizeof host->line - 1) {
-            const size_t whole = newline ? (size_t)(newline - host->line) + 1 : host->line_bytes;
-            const char *line = host->line;
-
-            host->line[newline ? whole - 1 : whole] = '\0';
-            line += !strncmp(line, "coll_run: ", 10) ? 10 : 0;
-            if (*line)
-                say("host %s: %s", host->name, line);
-            memmove(host->line, host->line + whole, host->line_bytes - whole);
-            host->line_bytes -= whole;
-            host->line[host->line_bytes] = '\0';
-        }
-    }
-    if (host->errors >= 0)
-        close(host->errors);
-    host->errors = -1;
-}
-
 /* Its agent has ended, and all that it has sent has been handled. */
 static void host_close(struct front *front, struct host *host)
 {
     const int status = host->status, value = WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status);
 
-    errors_pass(host);
-    if (host->line_bytes > 0)
-        say("host %s: %s", host->name, host->line);
-    if (host->errors >= 0)
-        close(host->errors);
-    host->errors = -1;
+    errors_end(host);
     host->closed = 1;
     channel_close(&host->channel);
     front->job.running -= host->running;
@@ -454,32 +169,6 @@ static void host_close(struct front *front, struct host *host)
         job_end(&front->job, SIGTERM, !WIFEXITED(status) ? 128 + value : value ? value : 1);
     }
     host->done = 1;
-}
-
-static void front_reap(struct job *job)
-{
-    struct front *front = (struct front *)job;
-    int status;
-    pid_t pid;
-
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        for (int i = 0; i < front->n_hosts; i++)
-            if (front->hosts[i].agent == pid) {
-                front->hosts[i].agent = 0;
-                front->hosts[i].status = status;
-            }
-}
-
-static void agents_kill(struct front *front)
-{
-    front->abandon_at = NEVER;
-    front->job.given_up = 1;
-    for (int i = 0; i < front->n_hosts; i++)
-        if (front->hosts[i].agent > 0) {
-            say("host %s: the agent \"%s %s\" does not end: killing it", front->hosts[i].name, front->job.options->agent,
-                front->hosts[i].name);
-            kill(-front->hosts[i].agent, SIGKILL);
-        }
 }
 
 static void host_pass(struct front *front, struct host *host)
@@ -620,7 +309,7 @@ static int run(struct front *front)
     if (job->options->timeout > 0)
         job->end_at = hx_clock_awake() + job->options->timeout;
     for (int i = 0; i < front->n_hosts; i++)
-        if (agent_start(front, &front->hosts[i], command) < 0 || job_send(front, &front->hosts[i]) < 0) {
+        if (agent_start(front, &front->hosts[i], command) < 0) {
             say("host %s: cannot start the agent: %m", front->hosts[i].name);
             job_end(job, SIGTERM, 1);
             front->hosts[i].closed = front->hosts[i].agent <= 0;
