@@ -26,4 +26,5 @@ grep -Eq '"wire_gbps": *[0-9.]*[1-9]' "$tmp/j" || fail "plain TCP is not in the 
 # where ranks share cores; and where they do not: long vectors, since what a hop takes differs from one moment to the next
 bound 4 1 12 1 allreduce bcast --repetitions 20
 bound 4 1 2 1 allreduce bcast gather alltoall --min 256K
+bound 4 '$25 != "dirty"' 2 1 allgather bcast scatter alltoall --min 256K --warm
 finish

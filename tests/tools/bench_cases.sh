@@ -3,7 +3,7 @@
 #   bench      the program
 #   launch N   a function that starts N ranks of the command that follows
 #   preload    how to preload $tmp/broken.so into the ranks of a launch (a prefix of the command)
-#   broken_c   C source of a library that spoils one element of a large all-reduce
+#   broken_c   C source of a library whose all-reduce ends with BREAK(the call)
 failures=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -52,14 +52,52 @@ case_check_passes() {
 
 # A check that finds nothing proves nothing unless it also finds a fault.
 case_check_finds_a_fault() {
-    local status=0
-    echo "$broken_c" >"$tmp/broken.c"
+    # as $BROKEN says, a large all-reduce changes an element of its result or of its input, or does nothing from the sixth call on
+    cat >"$tmp/broken.c" - <(echo "$broken_c") <<'END'
+#include <stdlib.h>
+#include <string.h>
+#define IS(how) (n > 1000 && !strcmp(getenv("BROKEN"), how))
+#define BREAK(call) do { \
+        static int calls; \
+        int status = IS("idle") && calls++ >= 5 ? 0 : (call); \
+        if (IS("result") || IS("input")) \
+            ((float *)(IS("result") ? out : (void *)in))[11] += 1; \
+        return status; \
+    } while (0)
+END
     # shellcheck disable=SC2086
     ${CC:-cc} $broken_flags -D_GNU_SOURCE -fPIC -shared -o "$tmp/broken.so" "$tmp/broken.c" -ldl || fail "compile"
-    launch 2 $preload "$bench" allreduce --min 8 --max 64K --check >"$tmp/out" 2>"$tmp/err" || status=$?
-    [ "$status" = 1 ] || fail "spoiled all-reduce: exit $status, expected 1"
-    grep -Eq 'rank [01], element 11 of [0-9]+: got .*, expected ' "$tmp/err" ||
-        { fail "spoiled all-reduce: no rank and element named"; cat "$tmp/err" >&2; }
+    finds result 'rank [01], element 11 of [0-9]+: got .*, expected '
+    finds result 'rank [01], element 11 of [0-9]+: got .*, expected ' --warm
+    finds input 'rank [01]: the calls changed element 11 of 16384 of the input' --warm
+    finds idle 'rank [01], element 0 of 16384: got 0, expected ' --ahead
+}
+
+# finds BROKEN TEXT OPTION...: exit 1, and the text
+finds() {
+    local status=0 broken=$1 text=$2
+    shift 2
+    BROKEN=$broken launch 2 $preload "$bench" allreduce --min 64K --max 64K --check "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+    [ "$status" = 1 ] || fail "$broken, all-reduce $*: exit $status, expected 1"
+    grep -Eq "$text" "$tmp/err" || { fail "$broken, all-reduce $*: no rank and element named"; cat "$tmp/err" >&2; }
+}
+
+case_loops() {
+    local n loop
+    for loop in warm ahead; do
+        # shellcheck disable=SC2046
+        for n in 1 3; do
+            passes $n $(sed -n 's/^HX_COLL[A-Z_]*([A-Z_]*, \([a-z_]*\),.*/\1/p' "$top_srcdir/runtime/base/coll.def") --max 64K --factor 64 --$loop
+        done
+        passes 3 allgather bcast gather scatter allgatherv gatherv scatterv --max 64K --factor 64 --root 2 --in-place --$loop
+    done
+    launch 2 "$bench" allreduce bcast --min 8 --max 64K --factor 8192 --ahead --json "$tmp/j" --csv "$tmp/c" >"$tmp/out" || fail "--ahead: exit $?"
+    grep -q '^# .*   loop ahead$' "$tmp/out" && grep -q '"loop": *"ahead"' "$tmp/j" &&
+        awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+            NR > 1 { print $at["loop"], $at["pairs"], $at["iterations"] }' "$tmp/c" | sort | uniq -c | tr -s ' ' | tr '\n' ';' |
+        grep -qx ' 2 ahead 1 100; 2 ahead 1 15;' || { fail "the loop, its one pair of buffers or its calls are not told"; cat "$tmp/out" "$tmp/c" >&2; }
+    refuses '--warm and --ahead are two loops' allreduce --warm --ahead
+    refuses '--warm gives every call the same input, but allreduce replaces it with --in-place' allgather allreduce --warm --in-place
 }
 
 case_bad_input() {
@@ -132,6 +170,7 @@ assert all(0 < r["min_us"] <= r["median_us"] <= r["p99_us"] for r in j["rows"]),
 run_cases() {
     case_check_passes
     case_check_finds_a_fault
+    case_loops
     case_bad_input
     case_outputs
     [ $failures = 0 ] || { echo "$failures failed"; exit 1; }

@@ -30,10 +30,7 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t n, hx_dtype_t t, hx_o
 {
     hx_status_t (*real)(const void *, void *, size_t, hx_dtype_t, hx_op_t, hx_comm_t *);
     real = dlsym(RTLD_NEXT, "hx_allreduce");
-    hx_status_t status = real(in, out, n, t, op, c);
-    if (n > 1000)
-        ((float *)out)[11] += 1;
-    return status;
+    BREAK(real(in, out, n, t, op, c));
 }'
 run_cases
 [ -n "$(HX_LANES=many "$bench" --version 2>/dev/null)" ] && HX_LANES=many "$bench" --help >"$tmp/out" 2>&1 || fail "no --help where a setting is bad"

@@ -23,10 +23,7 @@ broken_flags=$(mpicc.openmpi --showme:compile 2>/dev/null)
 broken_c='#include <mpi.h>
 int MPI_Allreduce(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c)
 {
-    int status = PMPI_Allreduce(in, out, n, t, op, c);
-    if (n > 1000)
-        ((float *)out)[11] += 1;
-    return status;
+    BREAK(PMPI_Allreduce(in, out, n, t, op, c));
 }'
 run_cases
 refuses 'does not define --op=sum for --dtype=bfloat16' allreduce --dtype bfloat16

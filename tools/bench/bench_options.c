@@ -8,6 +8,29 @@
 #define OPTIONS struct bench_options
 #define BYTES_MOST ((uint64_t)1 << 40)
 
+static int loop_take(struct bench_options *o, enum bench_loop_kind loop, char error[OPTION_TEXT_BYTES])
+{
+    const int other = o->loop != BENCH_COLD && o->loop != loop;
+
+    if (other)
+        snprintf(error, OPTION_TEXT_BYTES, "--%s and --%s are two loops: give one of them", bench_loop_names[o->loop],
+                 bench_loop_names[loop]);
+    o->loop = loop;
+    return other ? -1 : 0;
+}
+
+static int warm_take(void *options, const char *none, char error[OPTION_TEXT_BYTES])
+{
+    (void)none;
+    return loop_take(options, BENCH_WARM, error);
+}
+
+static int ahead_take(void *options, const char *none, char error[OPTION_TEXT_BYTES])
+{
+    (void)none;
+    return loop_take(options, BENCH_AHEAD, error);
+}
+
 static const struct option_row option_rows[] = {
     {"min", 0, "BYTES", "smallest size (default 8), as 64K or 64KiB; K M G are powers of 1024", 1, 0, IS_COUNT(min_bytes, 0, BYTES_MOST)},
     {"max", 0, "BYTES", "largest size (default 16M)", 1, 0, IS_COUNT(max_bytes, 0, BYTES_MOST)},
@@ -17,6 +40,10 @@ static const struct option_row option_rows[] = {
     {"root", 0, "RANK", "root of collectives that have one (default 0)", 2, 0, IS_COUNT(root, 0, 1 << 24)},
     {"in-place", 0, NULL, "pass HX_IN_PLACE as input", 2, 0, IS_FLAG(in_place)},
     {"alloc", 0, NULL, "use buffers in memory of hx_alloc (coll_bench_mpi: MPI_Alloc_mem)", 2, 0, IS_FLAG(alloc)},
+    {"warm", 0, NULL, "use the same buffers and the same input in every call (default: other buffers and new input)",
+     2, 0, IS_TAKEN(warm_take)},
+    {"ahead", 0, NULL, "as --warm, and make calls in a row at every size: no rank waits for another one before a call",
+     2, 0, IS_TAKEN(ahead_take)},
     {"check", 0, NULL, "compare every element with a reference that is computed independently. In a row of small calls, "
      "check only the last ones", 2, 0, IS_FLAG(check)},
     {"iterations", 0, "N", "calls in a row in each repetition (default: 100 up to 1 KiB, 1 above)",
@@ -53,6 +80,13 @@ static const char doc[] =
     "(--iterations), and the time is divided by 100. This time includes the rewriting. coll_bench therefore measures the "
     "same loop without the calls, and subtracts its time. In a row, calls of a rooted collective or of a scan would overlap. "
     "coll_bench times each of these calls separately, at every size.\n\n"
+    "With --warm all calls of a row have one pair of buffers. Each rank writes its input once, before the first call. So the data "
+    "are in the caches, as in programs and benchmarks that use the same buffers again. The ranks start together as above. "
+    "--check compares the last result of each row, and the input.\n\n"
+    "With --ahead a repetition is 10 to 100 warm calls in a row at every size, as in benchmarks without a barrier. The ranks start "
+    "together only before the first one. A root, or the first rank of a scan, may then be some calls ahead of the other ranks. Each "
+    "rank divides the time of its calls by their number. The time of the repetition is the largest of these means. (Some "
+    "benchmarks print the mean over the ranks, which is less.)\n\n"
     "GB/s is bus bandwidth, in 1e9 bytes/s: bytes / median x factor. For p ranks the factor is 2(p-1)/p for allreduce, 1 for "
     "bcast, reduce and scans, and (p-1)/p for the others.\n\n"
     "The lower bound of the time (column bound) is the largest of these terms:\n"
@@ -61,6 +95,8 @@ static const char doc[] =
     "           measured with these buffers\n"
     "  dirty    reading bytes that another core has just written; measured\n"
     "  network  latency and bandwidth, from --alpha and --node-bandwidth\n\n"
+    "The term memory is measured in the same loop as the calls. Warm calls may read data that are in the reader's cache already, so "
+    "their bound has no term dirty. With --ahead it has no hop and no latency either: several calls are in progress at once.\n\n"
     "If these two options are missing and the library uses TCP over one interface, coll_bench measures the network before "
     "the first call. It uses plain IPv4 TCP sockets from each node to the next node, at most one per rank of the smallest "
     "node. It measures with the machine's congestion control and with reno, and takes the better result. On more than 2 "
@@ -98,6 +134,19 @@ static int useless_refuse(struct bench_options *o, const char *option, const cha
         if (has((enum hx_function)i))
             n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", bench_collective_names[i]);
     return -1;
+}
+
+/* A loop that writes the input once, and a call that replaces it. 0, or -1. */
+static int replaced_refuse(const struct bench_options *o, char error[OPTION_TEXT_BYTES])
+{
+    for (int i = 0; i < o->ncollectives && o->loop != BENCH_COLD && o->in_place; i++)
+        if (bench_replaces_input((enum hx_function)o->collectives[i])) {
+            snprintf(error, OPTION_TEXT_BYTES,
+                     "--%s gives every call the same input, but %s replaces it with --in-place: leave one of the two out",
+                     bench_loop_names[o->loop], bench_collective_names[o->collectives[i]]);
+            return -1;
+        }
+    return 0;
 }
 
 int bench_op_check(const struct bench_options *o, char error[OPTION_TEXT_BYTES])
@@ -157,7 +206,7 @@ void bench_options_parse(struct bench_options *o, int argc, char **argv)
             n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", bench_collective_names[i]);
         return;
     }
-    if (bench_sizes_check(o, o->error) < 0)
+    if (bench_sizes_check(o, o->error) < 0 || replaced_refuse(o, o->error) < 0)
         return;
     if (option_is_given(&tool, used, "op") && useless_refuse(o, "op", bench_op_names[o->op], bench_reduces) < 0)
         return;

@@ -66,6 +66,13 @@ static void print_unknown_terms(const struct bench_options *o, const struct benc
                                      : "ranks share no memory");
 }
 
+static void print_loop_terms(const struct bench_options *o)
+{
+    if (o->loop != BENCH_COLD)
+        printf("# left out of the bound: %s (the loop is %s)\n", o->loop == BENCH_WARM ? "dirty" : "hop, dirty and latency",
+               bench_loop_names[o->loop]);
+}
+
 static void print_wire(const struct bench_job *job)
 {
     if (job->wire_us <= 0)
@@ -123,7 +130,7 @@ static const struct column {
     {"collective", PLAIN}, {"bytes", WHOLE}, {"count", WHOLE}, {"pairs", WHOLE}, {"iterations", WHOLE}, {"repetitions", WHOLE},
     {"min_us", 4}, {"median_us", 4}, {"p99_us", 4}, {"bus_gbps", 4}, {"bound_us", 4}, {"bound_percent", 2}, {"bound_term", PLAIN},
     {"clock_ns", 1}, {"hop_ns", 1}, {"dirty_gbps", 2}, {"alpha_us", 4}, {"node_gbps", 4}, {"wire_us", 4}, {"wire_gbps", 4},
-    {"wire_one_way_gbps", 4}, {"host", QUOTED}, {"machine", QUOTED},
+    {"wire_one_way_gbps", 4}, {"loop", PLAIN}, {"host", QUOTED}, {"machine", QUOTED},
     {"network", QUOTED}, {"plan", QUOTED}, {"rounds", WHOLE}, {"sent_bytes", WHOLE}}; /* the last four only where the backend tells plans */
 
 /* Print a row of the document; NULL: the head. */
@@ -207,6 +214,7 @@ struct json_object *bench_facts_json(const struct bench_options *o, const struct
     json_add_flag(j, "in_place", o->in_place);
     json_add_flag(j, "alloc", o->alloc);
     json_add_flag(j, "check", o->check);
+    json_add_text(j, "loop", bench_loop_names[o->loop]);
     json_add_int(j, "warmup", o->warmup);
     add_real(j, "clock_ns", job->clock_ns);
     add_real(j, "hop_ns", job->hop_ns);
@@ -255,10 +263,10 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
         csv_row(csv_direct.out, NULL);
     if (!table)
         return;
-    printf("# %s   %d ranks on %d node%s%s, at most %d per node   " FOLD "dtype %s   op %s%s%s%s\n",
+    printf("# %s   %d ranks on %d node%s%s, at most %d per node   " FOLD "dtype %s   op %s   loop %s%s%s%s\n",
            bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
            job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
-           bench_op_names[o->op], o->in_place ? "   in place" : "",
+           bench_op_names[o->op], bench_loop_names[o->loop], o->in_place ? "   in place" : "",
            o->alloc ? "   memory of the library" : "", o->check ? "   checked" : "");
     if (job->network[0])
         printf("# %s\n", job->network);
@@ -268,6 +276,7 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     printf("   %d cpus%s\n", job->cpus, job->oversubscribed ? ", oversubscribed" : "");
     print_wire(job);
     print_unknown_terms(o, job);
+    print_loop_terms(o);
     printf("%-20s %10s" FOLD " %5s" FOLD " %4s" FOLD " %9s" FOLD " %9s" FOLD " %9s" FOLD " %7s" FOLD " %9s" FOLD " %7s" FOLD " %-8s%s\n",
            "collective", "size", "calls", "reps", "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
            bench_backend_tells_plans ? FOLD " rounds" FOLD " sent/rank" FOLD "  plan" : "");

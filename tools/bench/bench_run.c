@@ -9,22 +9,51 @@
 
 #define FLOOR_REPETITIONS 10
 
+static void wrong_add(const struct bench_loop *l, uint32_t call, uint64_t bad, const char *text, struct bench_checked *checked)
+{
+    char size[HX_SIZE_BYTES];
+
+    if (bad && !checked->wrong)
+        fprintf(stderr, "%s: %s, %s, call %u: %s; wrong elements in this call: %llu\n", bench_backend_tool,
+                bench_collective_names[l->row->collective], hx_size_format(l->row->bytes, size), call, text, (unsigned long long)bad);
+    checked->wrong += bad;
+}
+
+static void check_call(const struct bench_loop *l, uint32_t call, struct bench_checked *checked)
+{
+    char text[BENCH_TEXT_BYTES] = "";
+
+    if (!bench_loop_has_result(l))
+        return;
+    uint64_t bad = bench_data_check(l->row->collective, bench_loop_out(l, call), l->row->count, l->job->rank, (int)l->o->root, call, text);
+    wrong_add(l, call, bad, text, checked);
+    checked->elements += l->out_count;
+}
+
 /* The calls of the last repetition whose outputs are still there. */
 static void check_last(const struct bench_loop *l, struct bench_checked *checked)
 {
     uint64_t n = l->row->iterations < l->row->pairs ? l->row->iterations : l->row->pairs;
-    char text[BENCH_TEXT_BYTES], size[HX_SIZE_BYTES];
-    for (uint64_t i = 1; i <= n; i++) {
-        uint32_t call = l->call - (uint32_t)i;
-        uint64_t bad = bench_data_check(l->row->collective, bench_loop_out(l, call), l->row->count, l->job->rank,
-                                        (int)l->o->root, call, text);
-        if (bad && !checked->wrong)
-            fprintf(stderr, "%s: %s, %s, call %u: %s; wrong elements in this call: %llu\n", bench_backend_tool,
-                    bench_collective_names[l->row->collective], hx_size_format(l->row->bytes, size), call, text,
-                    (unsigned long long)bad);
-        checked->wrong += bad;
-        checked->elements += l->out_count;
+
+    for (uint64_t i = 1; i <= n; i++)
+        check_call(l, l->call - (uint32_t)i, checked);
+}
+
+/* The result and the input at the end of a row whose calls all had the same buffers; and those of one more call, since each call could
+ * have left the result of the call before. */
+static int check_same(struct bench_loop *l, struct bench_checked *checked)
+{
+    char text[BENCH_TEXT_BYTES] = "";
+
+    for (int again = 0; again < 2; again++) {
+        if (again && bench_loop_repeat(l))
+            return -1;
+        if (bench_loop_has_input(l)) /* first, since it spoils the result, too */
+            wrong_add(l, l->call, bench_data_check_input(bench_loop_in(l, l->call), l->in_count, l->job->rank, l->call, text),
+                      text, checked);
+        check_call(l, l->call, checked);
     }
+    return 0;
 }
 
 /* The time that all ranks take on the cores that there are: ranks of a node may write each other's results. Each rank's best
@@ -51,9 +80,11 @@ static int measure(struct bench_loop *l, uint64_t repetitions, double *samples, 
     for (uint64_t i = 0; i < repetitions; i++) {
         if (bench_loop_time(l, CALL_LIBRARY, &samples[i]))
             return -1;
-        if (l->o->check && bench_loop_has_result(l))
+        if (l->o->check && l->o->loop == BENCH_COLD)
             check_last(l, checked);
     }
+    if (l->o->check && l->o->loop != BENCH_COLD && check_same(l, checked))
+        return -1;
     memcpy(samples + repetitions, samples, repetitions * sizeof(*samples));
     if (bench_allreduce(samples + repetitions, samples, repetitions, HX_FLOAT64, HX_MAX))
         return -1;

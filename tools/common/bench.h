@@ -63,11 +63,21 @@ static inline int bench_joins_counts(enum hx_function collective)
     return bench_has_counts(collective) && bench_gathers(collective);
 }
 
+/* A call in place leaves other values than it found. */
+static inline int bench_replaces_input(enum hx_function collective)
+{
+    return bench_reduces(collective) || hx_coll_has_pairs(hx_function_coll(collective));
+}
+
 /* The start of rank's block then; rank may be the number of ranks. */
 static inline size_t bench_block_start(size_t count, int rank, int nranks)
 {
     return (size_t)((unsigned __int128)count * (unsigned)rank / (unsigned)nranks);
 }
+
+/* How calls follow each other. COLD: buffers in turn, and new input before each call. WARM: the same buffers and the same input. AHEAD:
+ * as warm, and the ranks do not start a call together. */
+enum bench_loop_kind { BENCH_COLD, BENCH_WARM, BENCH_AHEAD, BENCH_LOOP_KINDS };
 
 struct bench_options {
     int collectives[HX_FUNCTION_COUNT]; /* in the order given */
@@ -78,6 +88,7 @@ struct bench_options {
     hx_dtype_t dtype;
     hx_op_t op;
     int in_place, alloc, check;
+    enum bench_loop_kind loop;
     enum option_end end;
     const char *json, *csv;                /* "-": standard output, without the table; NULL: not wanted */
     struct report_files report;            /* html likewise */
@@ -120,6 +131,7 @@ struct bench_row {
 extern const char *const bench_collective_names[HX_FUNCTION_COUNT + 1];
 extern const char *const bench_dtype_names[HX_DTYPE_COUNT + 1]; /* end with NULL */
 extern const char *const bench_op_names[HX_OP_COUNT + 1];
+extern const char *const bench_loop_names[BENCH_LOOP_KINDS + 1];
 
 /* bench_options.c */
 void bench_options_parse(struct bench_options *o, int argc, char **argv); /* a fault goes to o->error */
@@ -138,6 +150,8 @@ void bench_data_fill(void *buf, size_t count, int rank, uint32_t call);
 /* Compare the result of a call on this rank with the reference; the number of wrong elements, the first one in text. */
 uint64_t bench_data_check(enum hx_function collective, const void *out, size_t count, int rank, int root,
                           uint32_t call, char text[BENCH_TEXT_BYTES]);
+/* The same for an input, which no call may change. */
+uint64_t bench_data_check_input(const void *in, size_t count, int rank, uint32_t call, char text[BENCH_TEXT_BYTES]);
 
 /* bench_sync.c: who is where, a start at the same moment, and the hand-off between two ranks. */
 int bench_job_open(struct bench_job *job); /* 0, or -1 when the backend failed */

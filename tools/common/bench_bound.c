@@ -47,14 +47,14 @@ void bench_bound_set(const struct bench_options *o, const struct bench_job *job,
     row->bound_us = 0;
     row->bound_term = "-";
     raise_to(row, floor_us, "memory");
-    if (n > 1)
+    if (n > 1 && o->loop != BENCH_AHEAD)
         raise_to(row, job->hop_ns / 1e3, "hop");
-    if (job->dirty_gbps > 0) { /* the bytes of other ranks of its node that the busiest reader must read */
+    if (job->dirty_gbps > 0 && o->loop == BENCH_COLD) { /* the bytes of other ranks of its node that the busiest reader must read */
         const int scatters = bench_is_rooted(row->collective) && bench_scatters(row->collective);
         const double others = scatters ? (n > 1) / n : phases * (n - 1) / n;
         raise_to(row, (whole ? bytes * (n > 1) : bytes * others) / (pairs || (rooted && !whole) ? nodes : 1) / job->dirty_gbps / 1e3, "dirty");
     }
-    if (nodes > 1 && (row->count > 0 || row->collective == HX_FUNCTION_BARRIER))
+    if (nodes > 1 && o->loop != BENCH_AHEAD && (row->count > 0 || row->collective == HX_FUNCTION_BARRIER))
         raise_to(row, o->alpha_us > 0 ? o->alpha_us : job->wire_us, "latency");
     if (node_gbps > 0)
         raise_to(row,

@@ -152,9 +152,15 @@ static unsigned pick(uint32_t key, size_t i)
     for (size_t i = 0; i < count; i++) \
         memcpy((char *)buf + i * (bytes), table[pick(key, i)], bytes)
 
+/* The encoded values of a rank's inputs. */
+static const unsigned char (*table_of(int rank))[16]
+{
+    return rank < data.contributors ? data.encoded : data.zero;
+}
+
 void bench_data_fill(void *buf, size_t count, int rank, uint32_t call)
 {
-    const unsigned char(*table)[16] = rank < data.contributors ? data.encoded : data.zero;
+    const unsigned char(*table)[16] = table_of(rank);
     uint32_t key = key_of(rank, call);
     switch (data.element_bytes) {
     case 1: FILL(1); break;
@@ -163,6 +169,18 @@ void bench_data_fill(void *buf, size_t count, int rank, uint32_t call)
     case 8: FILL(8); break;
     default: FILL(16); break;
     }
+}
+
+uint64_t bench_data_check_input(const void *in, size_t count, int rank, uint32_t call, char text[BENCH_TEXT_BYTES])
+{
+    const unsigned char(*table)[16] = table_of(rank);
+    const uint32_t key = key_of(rank, call);
+    uint64_t wrong = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (memcmp((const char *)in + i * data.element_bytes, table[pick(key, i)], data.element_bytes) && wrong++ == 0)
+            snprintf(text, BENCH_TEXT_BYTES, "rank %d: the calls changed element %zu of %zu of the input", rank, i, count);
+    return wrong;
 }
 
 static int64_t fold(int64_t a, int64_t b)

@@ -7,6 +7,8 @@
 #include <sys/param.h>
 #include <unistd.h>
 
+#define AHEAD_BYTES (1 << 20) /* of about so many bytes are the calls in a row */
+
 void bench_row_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row)
 {
     uint64_t unit = hx_dtype_rows[o->dtype].bytes;
@@ -18,7 +20,7 @@ void bench_row_size(const struct bench_options *o, const struct bench_job *job, 
     row->bytes = row->count * unit;
 }
 
-static char *pair_in(const struct bench_loop *l, uint32_t call)
+char *bench_loop_in(const struct bench_loop *l, uint32_t call)
 {
     char *pair = l->arena + call % l->row->pairs * l->pair_bytes;
     if (!l->in_place)
@@ -43,7 +45,12 @@ char *bench_loop_out(const struct bench_loop *l, uint32_t call)
 
 static void rewrite_input(const struct bench_loop *l, uint32_t call)
 {
-    bench_data_fill(pair_in(l, call), l->in_count, l->job->rank, call);
+    bench_data_fill(bench_loop_in(l, call), l->in_count, l->job->rank, call);
+}
+
+static int is_cold(const struct bench_loop *l)
+{
+    return l->o->loop == BENCH_COLD;
 }
 
 static int call_library(const struct bench_loop *l, uint32_t call)
@@ -52,7 +59,7 @@ static int call_library(const struct bench_loop *l, uint32_t call)
     const int own_counts = bench_has_counts(l->row->collective);
     const struct bench_call c = {
         .collective = l->row->collective,
-        .in = l->in_place && !scatters ? HX_IN_PLACE : pair_in(l, call),
+        .in = l->in_place && !scatters ? HX_IN_PLACE : bench_loop_in(l, call),
         .out = l->in_place && scatters ? HX_IN_PLACE : bench_loop_out(l, call),
         .count = own_counts ? l->counts[l->job->rank] : l->row->count,
         .counts = l->counts,
@@ -75,6 +82,13 @@ int bench_loop_has_result(const struct bench_loop *l)
     return l->row->collective != HX_FUNCTION_BARRIER && !(scatters && l->in_place);
 }
 
+int bench_loop_has_input(const struct bench_loop *l)
+{
+    const int others = hx_coll_gives(hx_function_coll(l->row->collective)) == HX_HOLDS_ROOT && l->job->rank != (int)l->o->root;
+
+    return l->in_count && !(others && l->in_place);
+}
+
 /* Nothing but input, on a rank that gives and gets nothing. */
 static void read_only(const char *in, size_t bytes)
 {
@@ -90,7 +104,7 @@ static void read_only(const char *in, size_t bytes)
 /* The work of every library: read the input once and write the output once, on ranks that have them. */
 static void call_floor(const struct bench_loop *l, uint32_t call)
 {
-    const char *in = pair_in(l, call);
+    const char *in = bench_loop_in(l, call);
     char *out = bench_loop_out(l, call);
     const int scatters = bench_is_rooted(l->row->collective) && bench_scatters(l->row->collective);
     if (!bench_loop_has_result(l)) {
@@ -115,18 +129,19 @@ static void call_floor(const struct bench_loop *l, uint32_t call)
     __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
 }
 
-/* So many calls in a row. They are timed from the moment at which all ranks may begin; what a rank does by itself from when
- * it begins, since where ranks share cores others may come first. */
+/* So many calls in a row; only cold ones get new input. They are timed from the moment at which all ranks may begin; what a rank
+ * does by itself from when it begins, since where ranks share cores others may come first. */
 static int batch_time(struct bench_loop *l, enum bench_action action, uint64_t n, double *ns)
 {
     uint32_t call = l->call;
     int failed = 0;
 
-    rewrite_input(l, call);
+    if (is_cold(l))
+        rewrite_input(l, call);
     double begin = bench_start_together(l->job);
     begin = action == CALL_LIBRARY ? begin : 1e9 * hx_now_s();
-    for (uint64_t i = 0; i < n && !failed; i++, call++) {
-        if (i > 0)
+    for (uint64_t i = 0; i < n && !failed; i++, call += is_cold(l)) {
+        if (i > 0 && is_cold(l))
             rewrite_input(l, call);
         if (action == CALL_LIBRARY)
             failed = call_library(l, call);
@@ -156,7 +171,7 @@ static int time_once(struct bench_loop *l, enum bench_action action, double *ns)
 static double rewriting_measure(struct bench_loop *l)
 {
     double best = 1e18, ns;
-    if (l->row->iterations == 1 || l->apart)
+    if (l->row->iterations == 1 || l->apart || !is_cold(l))
         return 0;
     for (int i = 0; i < 20; i++) {
         time_once(l, CALL_NOTHING, &ns);
@@ -190,7 +205,7 @@ static void sizes_set(struct bench_loop *l)
     const size_t p = (size_t)l->job->size, element = hx_dtype_rows[l->o->dtype].bytes;
 
     /* not all ranks wait for all, so calls in a row would overlap */
-    l->apart = bench_is_rooted(row->collective) || hx_coll_is_scan(hx_function_coll(row->collective));
+    l->apart = l->o->loop != BENCH_AHEAD && (bench_is_rooted(row->collective) || hx_coll_is_scan(hx_function_coll(row->collective)));
     /* only a root has one buffer for input and output */
     l->in_place = row->collective == HX_FUNCTION_BCAST ||
                   (l->o->in_place && (!bench_is_rooted(row->collective) || l->job->rank == (int)l->o->root));
@@ -210,7 +225,7 @@ static void sizes_set(struct bench_loop *l)
     l->out_bytes = l->out_count * element;
     size_t larger = l->in_bytes > l->out_bytes ? l->in_bytes : l->out_bytes;
     l->pair_bytes = l->in_place ? larger : out_offset(l) + l->out_bytes;
-    l->row->pairs = choose_pairs(l->pair_bytes);
+    l->row->pairs = is_cold(l) ? choose_pairs(l->pair_bytes) : 1;
     l->pair_bytes = (l->pair_bytes + 127) / 128 * 128 + 128;
 }
 
@@ -257,12 +272,24 @@ static int buffers_open(struct bench_loop *l)
     return 0;
 }
 
+/* Unless the options say it: enough calls that their time is long beside a clock reading; ahead, that ranks can get ahead. */
+static uint64_t iterations_choose(const struct bench_loop *l)
+{
+    const uint64_t bytes = l->row->bytes;
+
+    if (l->o->iterations)
+        return l->o->iterations;
+    if (l->o->loop == BENCH_AHEAD)
+        return MAX(10, MIN(100, AHEAD_BYTES / (bytes + 1)));
+    return bytes <= BENCH_BATCH_BYTES && !l->apart ? 100 : 1;
+}
+
 int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const struct bench_job *job,
                     struct bench_row *row)
 {
     *l = (struct bench_loop){.o = o, .job = job, .row = row};
     sizes_set(l);
-    row->iterations = o->iterations ? o->iterations : row->bytes <= BENCH_BATCH_BYTES && !l->apart ? 100 : 1;
+    row->iterations = iterations_choose(l);
     if (counts_open(l) || buffers_open(l))
         return -1;
     l->rewriting_ns = rewriting_measure(l);
@@ -280,10 +307,19 @@ void bench_loop_close(struct bench_loop *l)
 
 int bench_loop_warm_up(struct bench_loop *l)
 {
-    for (uint64_t i = 0; i < l->o->warmup; i++, l->call++) {
-        rewrite_input(l, l->call);
+    rewrite_input(l, l->call);
+    for (uint64_t i = 0; i < l->o->warmup; i++, l->call += is_cold(l)) {
+        if (is_cold(l))
+            rewrite_input(l, l->call);
         if (call_library(l, l->call))
             return -1;
     }
     return 0;
+}
+
+int bench_loop_repeat(struct bench_loop *l)
+{
+    memset(bench_loop_out(l, l->call), 0, l->out_bytes);
+    rewrite_input(l, l->call);
+    return call_library(l, l->call);
 }

@@ -18,7 +18,7 @@ struct bench_loop {
      * collective has none */
     size_t *counts, first;
     char *arena;
-    uint32_t call; /* number of the next call in this row */
+    uint32_t call; /* number of the next call in this row; stays 0 where every call has the same input */
     double rewriting_ns; /* inside a batch, per call */
 };
 
@@ -32,12 +32,16 @@ void bench_loop_close(struct bench_loop *l); /* on this rank alone */
 /* The bytes of a row's buffers on job->rank; on this rank alone. */
 uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
 
-/* The warm-up calls. 0, or -1 when the backend failed. */
+/* Write the input, where it is written once, and make the warm-up calls. 0, or -1 when the backend failed. */
 int bench_loop_warm_up(struct bench_loop *l);
 /* One repetition: *ns per call on this rank, without the rewriting. -1 when the backend failed. */
 int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns);
-/* The result of a call; it remains until its pair of buffers is used again; on this rank alone. */
+/* Clear the output, write the input again, and make one call. 0, or -1 when the backend failed. */
+int bench_loop_repeat(struct bench_loop *l);
+/* The input and the result of a call; they remain until its pair of buffers is used again; on this rank alone. */
+char *bench_loop_in(const struct bench_loop *l, uint32_t call);
 char *bench_loop_out(const struct bench_loop *l, uint32_t call);
+int bench_loop_has_input(const struct bench_loop *l);
 int bench_loop_has_result(const struct bench_loop *l);
 
 /* The row's count and its exact bytes from a wanted size: whole elements, the same number for each rank; on this rank

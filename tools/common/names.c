@@ -15,3 +15,4 @@ const char *const bench_op_names[] = {
 #define HX_OP(ID, name, classes, input, identity, fold, mpi) #name,
 #include "runtime/base/dtype.def"
     NULL};
+const char *const bench_loop_names[] = {"cold", "warm", "ahead", NULL};

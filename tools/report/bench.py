@@ -29,7 +29,8 @@ class Run:
     """One run's rows of one collective."""
 
     def __init__(self, document, collective: str):
-        self.library = text(document, "library")
+        loop = text(document, "loop")
+        self.library = text(document, "library") + (f", {loop}" if loop not in ("", "cold") else "")
         self.rows = [row for row in rows(document, "rows") if row["collective"] == collective]
         self.bytes = self.column("bytes")
         self.plans = [text(row, "plan") for row in self.rows]

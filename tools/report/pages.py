@@ -182,7 +182,8 @@ def ranks_on_nodes(document) -> str:
 
 def elements(document) -> str:
     more = (("in_place", ", in place"), ("alloc", ", in memory of the library"))
-    return f"{text(document, 'dtype')}, {text(document, 'op')}" + "".join(words for key, words in more if document.get(key))
+    loop = f", {document['loop']} loop" if text(document, "loop") else ""
+    return f"{text(document, 'dtype')}, {text(document, 'op')}{loop}" + "".join(words for key, words in more if document.get(key))
 
 
 def crossovers(sizes: list[float], plans: list[str]) -> list[tuple[float, str]]:
