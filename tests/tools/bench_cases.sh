@@ -111,6 +111,8 @@ case_bad_input() {
     refuses '--max=99999999999999999999' allreduce --max 99999999999999999999
     refuses '--min=64 B is above --max=8 B' allreduce --min 64 --max 8
     refuses '--factor=1' allreduce --factor 1
+    refuses '--sizes=x: expected a number of bytes' allreduce --sizes 8,x
+    refuses '--sizes and --max both say what to measure' allreduce --sizes 8 --max 8
     refuses 'did you mean repetitions?' allreduce --repetitons 3
     refuses 'needs a value' allreduce --csv
     refuses 'unknown option "x"; choices: min max' allreduce -x
@@ -148,6 +150,8 @@ j = json.load(open(sys.argv[1]))
 assert j["ranks"] == 2 and len(j["rows"]) == 8, j
 assert all(0 < r["min_us"] <= r["median_us"] <= r["p99_us"] for r in j["rows"]), j' "$tmp/j" || fail "JSON"
     fi
+    launch 2 "$bench" allgather --sizes 4K,8,64,8 --csv - | sed -n 's/.*,allgather,\([0-9]*\),.*/\1/p' | tr '\n' ' ' >"$tmp/out" || fail "--sizes: exit $?"
+    [ "$(cat "$tmp/out")" = "8 64 4096 " ] || fail "--sizes: $(cat "$tmp/out")"
     launch 2 "$bench" barrier --csv - >"$tmp/out" || fail "--csv -: exit $?"
     [ "$(wc -l <"$tmp/out")" = 2 ] || fail "--csv -: not just head and one row"
     echo before >"$tmp/c"

@@ -19,9 +19,10 @@ side() {
 echo "$name \$*" >>"$tmp/order"
 k=\$(grep -c "^$name " "$tmp/order")
 echo "a line before the table"
-echo "library,collective,bytes,median_us"
-echo "\"lib $name\",allreduce,8,\$(cut -d' ' -f\$k "$tmp/$name.figures")"
-echo "\"lib $name\",allreduce,64,10"
+case " \$* " in *" --warm "*) loop=warm ;; *) loop=cold ;; esac
+echo "library,collective,bytes,median_us,loop"
+echo "\"lib $name\",allreduce,8,\$(cut -d' ' -f\$k "$tmp/$name.figures"),\$loop"
+echo "\"lib $name\",allreduce,64,10,\$loop"
 END
     chmod +x "$tmp/$name"
     rm -f "$tmp/order"
@@ -67,7 +68,7 @@ sed -i 's/,bcast,/,allreduce,/' "$tmp/a" "$tmp/b"
 run 2 --bench "--dtype 'int32"
 grep -q -e "--bench=--dtype 'int32: No closing quotation" "$tmp/err" || fail "half a quotation: $(cat "$tmp/err")"
 run 2 --bench '--check --json x'
-grep -q -e '--json is not for both sides' "$tmp/err" || fail "both sides are to write one file"
+grep -q -e '--json is not for all sides' "$tmp/err" || fail "both sides are to write one file"
 run 2 --min 64 --max 8
 run 2 --rounds 0
 for path in /no/such/folder/x "$tmp"; do
@@ -83,6 +84,47 @@ $compare --version | grep -qE '^coll_compare [0-9.]+' || fail "no --version"
 run 2 --ruonds 3
 grep -q 'unknown option "--ruonds" (did you mean --rounds?); choices: .*--max-ratio' "$tmp/err" || fail "no near option"
 [ ! -e "$tmp/order" ] || fail "launched before --csv was looked at"
+
+# several peers: the order of rounds, the best peer of each size, and the interval of the ratios to it, by Student's t
+side a 2 2.2 1.8
+side b 4 4.4 3.6
+side c 1 1.2 1
+sed -i '/,64,10,/s/10/20/' "$tmp/c"
+peers() { # STATUS OPTION...
+    local expected=$1 status=0
+    shift
+    rm -f "$tmp/order"
+    $compare --ours "$tmp/a" --peer first="$tmp/b -n {n}" --peer second="$tmp/c" --max 64 --rounds 3 -n 5 "$@" >"$tmp/out" 2>"$tmp/err" || status=$?
+    [ $status = "$expected" ] || { fail "peers $*: exit $status, expected $expected"; cat "$tmp/out" "$tmp/err" >&2; }
+}
+peers 0 --warm --csv "$tmp/peers.csv" --html "$tmp/page.html" --max-ratio 64=1
+[ "$(cut -c1 "$tmp/order" | tr -d '\n')" = abccbaabc ] && grep -q '^b -n 5 allreduce .* --warm --csv -$' "$tmp/order" || fail "peers: launches: $(cat "$tmp/order")"
+# ratios to second 2, 1.8333, 1.8: mean of logarithms 0.629 +- 4.303 x 0.0563 / sqrt 3
+grep -Eq '^allreduce +8 B +2\.000 +4\.000 +0\.500 +1\.000 +1\.833 +1\.833 +1\.631 \.\. 2\.157$' "$tmp/out" &&
+    grep -Eq '^allreduce +64 B +10\.000 +10\.000 +1\.000 +20\.000 +0\.500 +1\.000 ' "$tmp/out" &&
+    grep -Eq '^geometric mean against first +0\.707$' "$tmp/out" && grep -Eq '^geometric mean against the best peer +1\.354$' "$tmp/out" &&
+    grep -q '^slower: allreduce, 8 B: 1.833 (1.631 .. 2.157) against second$' "$tmp/out" && grep -q '^1 of 2 sizes are slower' "$tmp/out" &&
+    grep -q '^# ours: lib a   first: lib b   second: lib c   warm loop; 3 launches each' "$tmp/out" || { fail "peers"; cat "$tmp/out" >&2; }
+grep -q '^allreduce,8,2.0000,1.0000,1.8333,1.8000,2.0000,3,lib a,lib c,1.63[0-9]*,2.15[0-9]*,second,1,,warm$' "$tmp/peers.csv" && [ "$(wc -l <"$tmp/peers.csv")" = 5 ] ||
+    { fail "peers: csv"; cat "$tmp/peers.csv" >&2; }
+grep -q 'lib a against first (lib b) and others' "$tmp/page.html" || fail "peers: no page"
+peers 1 --max-ratio 8=1.8
+peers 2 --theirs x
+grep -q -- '--theirs and --peer both name the other side' "$tmp/err" || fail "two kinds of other sides"
+peers 2 --peer first=x
+grep -q -- '--peer=first: the name is given twice' "$tmp/err" || fail "two peers of one name"
+peers 2 --peer x
+grep -q 'expected NAME=COMMAND' "$tmp/err" || fail "a peer without a command"
+run 2 --warm --ahead
+grep -q -- '--warm and --ahead are two loops' "$tmp/err" || fail "two loops"
+run 2 --sizes 8,64 --max 64
+grep -q -- '--sizes and --min, --max or --factor both' "$tmp/err" || fail "sizes and a range"
+side a 1
+side b 2
+run 0 --rounds 1 --ahead --sizes 8,64
+grep -q -- "allreduce --sizes 8,64 --ahead --csv -" "$tmp/order" || fail "sizes and loop are not passed on"
+side a 1 2 3
+side b 2 8 4
 
 # the report has both sides' figures, their ratio and its spread
 run 0 --rounds 3 --max 64 --html "$tmp/page.html" --gnuplot "$tmp/plots" --svg "$tmp/plots"

@@ -31,10 +31,30 @@ static int ahead_take(void *options, const char *none, char error[OPTION_TEXT_BY
     return loop_take(options, BENCH_AHEAD, error);
 }
 
+static int sizes_take(void *options, const char *list, char error[OPTION_TEXT_BYTES])
+{
+    struct bench_options *o = options;
+    char one[64];
+    uint64_t bytes;
+
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        snprintf(one, sizeof(one), "%.*s", (int)strcspn(at, ","), at);
+        if (option_number("sizes", one, 0, BYTES_MOST, &bytes, error) < 0)
+            return -1;
+        if (o->nsizes == BENCH_SIZES_MOST) {
+            snprintf(error, OPTION_TEXT_BYTES, "--sizes=%.1000s: more than %d sizes", list, BENCH_SIZES_MOST);
+            return -1;
+        }
+        o->sizes[o->nsizes++] = bytes;
+    }
+    return 0;
+}
+
 static const struct option_row option_rows[] = {
     {"min", 0, "BYTES", "smallest size (default 8), as 64K or 64KiB; K M G are powers of 1024", 1, 0, IS_COUNT(min_bytes, 0, BYTES_MOST)},
     {"max", 0, "BYTES", "largest size (default 16M)", 1, 0, IS_COUNT(max_bytes, 0, BYTES_MOST)},
     {"factor", 0, "N", "ratio of one size to the next smaller one (default 2)", 1, 0, IS_COUNT(factor, 2, 1 << 20)},
+    {"sizes", 0, "BYTES,...", "only these sizes, as in 8,4K,1M, instead of --min, --max and --factor", 1, 0, IS_TAKEN(sizes_take)},
     {"dtype", 0, "TYPE", "element type (default float32)", 2, 0, IS_CHOICE(dtype, bench_dtype_names)},
     {"op", 0, "OP", "reduction (default sum)", 2, 0, IS_CHOICE(op, bench_op_names)},
     {"root", 0, "RANK", "root of collectives that have one (default 0)", 2, 0, IS_COUNT(root, 0, 1 << 24)},
@@ -190,6 +210,23 @@ static void op_settle(struct bench_options *o)
             o->op = (hx_op_t)op;
 }
 
+/* The least and the greatest of --sizes. 0, or -1 if there is another range. */
+static int sizes_settle(struct bench_options *o, uint64_t used)
+{
+    static const char *const range[] = {"min", "max", "factor"};
+
+    for (int i = 0; i < 3 && o->nsizes; i++)
+        if (option_is_given(&tool, used, range[i])) {
+            snprintf(o->error, sizeof(o->error), "--sizes and --%s both say what to measure: give one of them", range[i]);
+            return -1;
+        }
+    for (int i = 0; i < o->nsizes; i++) {
+        o->min_bytes = i == 0 || o->sizes[i] < o->min_bytes ? o->sizes[i] : o->min_bytes;
+        o->max_bytes = i == 0 || o->sizes[i] > o->max_bytes ? o->sizes[i] : o->max_bytes;
+    }
+    return 0;
+}
+
 void bench_options_parse(struct bench_options *o, int argc, char **argv)
 {
     uint64_t used;
@@ -206,7 +243,7 @@ void bench_options_parse(struct bench_options *o, int argc, char **argv)
             n += snprintf(o->error + n, sizeof(o->error) - (size_t)n, " %s", bench_collective_names[i]);
         return;
     }
-    if (bench_sizes_check(o, o->error) < 0 || replaced_refuse(o, o->error) < 0)
+    if (sizes_settle(o, used) < 0 || bench_sizes_check(o, o->error) < 0 || replaced_refuse(o, o->error) < 0)
         return;
     if (option_is_given(&tool, used, "op") && useless_refuse(o, "op", bench_op_names[o->op], bench_reduces) < 0)
         return;

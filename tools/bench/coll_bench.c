@@ -35,7 +35,13 @@ static void check_run(struct bench_options *o, int rank, int size)
 
 static uint64_t size_after(const struct bench_options *o, uint64_t want)
 {
-    return want ? want * o->factor : 1;
+    uint64_t next = UINT64_MAX;
+
+    if (o->nsizes == 0)
+        return want ? want * o->factor : 1;
+    for (int i = 0; i < o->nsizes; i++)
+        next = o->sizes[i] > want && o->sizes[i] < next ? o->sizes[i] : next;
+    return next;
 }
 
 /* As bench_memory_check, of the largest size of each collective. */

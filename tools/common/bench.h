@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #define BENCH_TEXT_BYTES 512
+#define BENCH_SIZES_MOST 64
 #define BENCH_BATCH_BYTES 1024 /* vectors up to this size are timed in batches */
 
 /* One rank gives or gets all. */
@@ -83,6 +84,8 @@ struct bench_options {
     int collectives[HX_FUNCTION_COUNT]; /* in the order given */
     int ncollectives;
     uint64_t min_bytes, max_bytes, factor;
+    uint64_t sizes[BENCH_SIZES_MOST]; /* these only, if there are any, in any order */
+    int nsizes;
     uint64_t iterations, repetitions; /* 0: chosen by size */
     uint64_t warmup, root;
     hx_dtype_t dtype;
