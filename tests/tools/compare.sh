@@ -126,6 +126,11 @@ grep -q -- "allreduce --sizes 8,64 --ahead --csv -" "$tmp/order" || fail "sizes 
 side a 1 2 3
 side b 2 8 4
 
+"$top_srcdir/tests/peers.sh" --lops warm >"$tmp/out" 2>&1
+[ $? = 2 ] && grep -q 'unknown option "--lops"; choices: --loops ' "$tmp/out" || fail "peers.sh: no choices of options"
+"$top_srcdir/tests/peers.sh" --loops hot >"$tmp/out" 2>&1
+[ $? = 2 ] && grep -q 'unknown loop "hot"; choices: cold warm ahead' "$tmp/out" || fail "peers.sh: no choices of loops"
+
 # the report has both sides' figures, their ratio and its spread
 run 0 --rounds 3 --max 64 --html "$tmp/page.html" --gnuplot "$tmp/plots" --svg "$tmp/plots"
 for text in '<td class="r">2.000</td><td class="r">4.000</td><td class="r">0.500</td><td class="l">0.250 .. 0.750</td>' 'lib a against lib b' \

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Hierax without a table against this machine's Open MPI and against Debian 13's Open MPI and MPICH: launches in turn, and the ratio to
+# the best of the three at each point.
+#   tests/peers.sh [OPTION VALUE]...
+#     --loops "cold warm ahead"    of coll_bench; ahead is small bcast only, unless the next three say otherwise
+#     --collectives "NAME..."      those of an MPI program without counts, unless given
+#     --sizes BYTES,...            8,64,512,4K,32K,256K,2M,8M
+#     --ranks "N..."               2 4 (ahead: 4 8), all on this machine
+#     --launches N                 of each side at each point (3)
+#     --bench "OPTION..."          more options of coll_bench, for example "--repetitions 50"
+#     --csv FILE                   write every point and peer
+#     --root DIR                   Debian 13 with the peers (build/debian13-peers); made if it is missing: this takes minutes
+#     --prepare yes                make the root and build there, and measure nothing
+# For Debian 13 it needs root. Hierax is one build, that of this machine, in $top_builddir or ./build. Each MPI is its distribution's
+# build, with that distribution's C library; coll_bench_mpi is built there from this checkout.
+set -euo pipefail
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=$(readlink -m "${top_builddir:-$top/build}")
+declare -A given=([launches]=3 [loops]="cold warm ahead" [root]=$build/debian13-peers)
+all="barrier bcast reduce allreduce allgather reduce_scatter_block alltoall gather scatter scan exscan"
+csv=$(mktemp -d)
+trap 'rm -rf "$csv"' EXIT
+
+die() {
+    echo "peers.sh: $*" >&2
+    exit 2
+}
+
+inside() { # COMMAND...: in the folder of the sources in the Debian 13; its mounts and processes end with it
+    unshare --mount --pid --fork --kill-child "$BASH" "$top/tests/debian.sh" inside "$root" "$@"
+}
+
+# this checkout to the root, where both MPIs build the benchmark from it
+prepare() {
+    [ -e "$root" ] || "$top/tests/debian.sh" trixie "$root" true
+    git -C "$top" ls-files -z | tar -C "$top" --null -T - -c | tar -x -C "$root/hierax"
+    # shellcheck disable=SC2016
+    inside sh -ec 'tools/setup >&2
+        packages="openmpi-bin libopenmpi-dev mpich libmpich-dev"
+        dpkg-query -s $packages >packages.out 2>&1 || {
+            apt-get -qq update
+            DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $packages
+        } >packages.out 2>&1 || { tail -n 20 packages.out; exit 1; }
+        [ -e configure ] || ./autogen.sh >/dev/null 2>&1
+        for mpi in openmpi mpich; do
+            mkdir -p build-$mpi
+            cd build-$mpi
+            [ -e Makefile ] || ../configure -q --with-mpicc=mpicc.$mpi >configure.out 2>&1 || { tail -n 5 configure.out; exit 1; }
+            make -s -j2 tools/coll_bench_mpi >make.out 2>&1 || { tail -n 20 make.out; exit 1; }
+            cd ..
+        done
+        mpirun.openmpi --version | sed -n "1s/.* /openmpi-/p"
+        mpichversion | sed -n "s/^MPICH Version:[[:space:]]*/mpich-/p"' </dev/null >"$csv/versions" ||
+        die "cannot build the peers in $root: $(cat "$csv/versions")"
+}
+
+# N: how each launcher places N ranks here, one per core if there are as many
+placements() {
+    if [ "$1" -le "$(nproc)" ]; then
+        openmpi="--bind-to core" mpich="-bind-to core"
+    else
+        openmpi="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1" mpich=""
+    fi
+    openmpi="--allow-run-as-root $openmpi --mca pml ob1 --mca btl"
+}
+
+part() { # LOOP COLLECTIVES SIZES RANKS
+    local loop=$1 collectives=${given[collectives]:-$2} sizes=${given[sizes]:-$3} n
+    local -a option=() bench=(${given[bench]:+--bench "${given[bench]}"})
+    [ "$loop" = cold ] || option=("--$loop")
+    for n in ${given[ranks]:-$4}; do
+        placements "$n"
+        echo "== $loop, $n ranks"
+        # shellcheck disable=SC2086
+        "$top/tools/coll_compare" $collectives --sizes "$sizes" -n "$n" --rounds "${given[launches]}" "${option[@]}" "${bench[@]}" \
+            --csv "$csv/$loop.$n.csv" --ours "HX_TABLE=none $build/tools/coll_run -n {n} -- $build/tools/coll_bench" \
+            --peer "$here=mpirun.openmpi $openmpi self,vader -n {n} $build/tools/coll_bench_mpi" \
+            --peer "$there=$enter mpirun.openmpi $openmpi self,sm -n {n} build-openmpi/tools/coll_bench_mpi" \
+            --peer "$mpich_there=$enter mpiexec.mpich $mpich -n {n} build-mpich/tools/coll_bench_mpi"
+    done
+}
+
+# LOOP: its points of all numbers of ranks, against the best peer of each
+summary() {
+    awk -F, -v loop="$1" 'FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["best"] == 1 { n++; sum += log($at["ratio"]); slower += $at["low95"] > 1 }
+        END { printf "%s: geometric mean against the best peer of each point %.3f, %d points; %d slower (95 %% interval above 1)\n", loop, exp(sum / n), n, slower }' \
+        "$csv/$1".*.csv
+}
+
+while [ $# -gt 0 ]; do
+    case $1 in
+        --loops | --collectives | --sizes | --ranks | --launches | --bench | --csv | --root | --prepare) ;;
+        *) die "unknown option \"$1\"; choices: --loops --collectives --sizes --ranks --launches --bench --csv --root --prepare" ;;
+    esac
+    [ $# -ge 2 ] || die "$1 needs a value"
+    given[${1#--}]=$2
+    shift 2
+done
+for loop in ${given[loops]}; do
+    case $loop in cold | warm | ahead) ;; *) die "unknown loop \"$loop\"; choices: cold warm ahead" ;; esac
+done
+root=$(readlink -m "${given[root]}")
+[ "$(id -u)" = 0 ] || { echo "# SKIP:  1 (peers.sh: needs root)"; exit 77; }
+[ -x "$build/tools/coll_bench_mpi" ] || die "$build/tools/coll_bench_mpi is missing: install Open MPI, then configure and make"
+prepare
+[ -z "${given[prepare]:-}" ] || exit 0
+enter="unshare --mount --pid --fork --kill-child $BASH $top/tests/debian.sh inside $root"
+here=$(mpirun.openmpi --version | sed -n '1s/.* /openmpi-/p')
+{ read -r there; read -r mpich_there; } <"$csv/versions"
+for loop in ${given[loops]}; do
+    case $loop in
+        ahead) part ahead bcast 8,64,512 "4 8" ;;
+        *) part "$loop" "$all" 8,64,512,4K,32K,256K,2M,8M "2 4" ;;
+    esac
+done
+for loop in ${given[loops]}; do
+    summary "$loop"
+done
+[ -z "${given[csv]:-}" ] || awk 'FNR > 1 || NR == 1' "$csv"/*.csv >"${given[csv]}"
