@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Hierax without a table against this machine's Open MPI and against Debian 13's Open MPI and MPICH: launches in turn, and the ratio to
-# the best of the three at each point.
+# Hierax without a table against this machine's Open MPI (here) and against Debian 13's Open MPI (openmpi) and MPICH (mpich): launches in
+# turn, and the ratio to the best of the three at each point.
 #   tests/peers.sh [OPTION VALUE]...
 #     --loops "cold warm ahead"    of coll_bench; ahead is small bcast only, unless the next three say otherwise
 #     --collectives "NAME..."      those of an MPI program without counts, unless given
 #     --sizes BYTES,...            8,64,512,4K,32K,256K,2M,8M
 #     --ranks "N..."               2 4 (ahead: 4 8), all on this machine
+#     --peers "NAME..."            here openmpi mpich. With more ranks than cores MPICH takes milliseconds for a call: its ranks do not yield
 #     --launches N                 of each side at each point (3)
-#     --bench "OPTION..."          more options of coll_bench, for example "--repetitions 50"
+#     --bench "OPTION..."          more options of coll_bench (with more ranks than cores: --repetitions 30)
 #     --csv FILE                   write every point and peer
 #     --root DIR                   Debian 13 with the peers (build/debian13-peers); made if it is missing: this takes minutes
 #     --prepare yes                make the root and build there, and measure nothing
@@ -18,7 +19,7 @@ set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(readlink -m "${top_builddir:-$top/build}")
-declare -A given=([launches]=3 [loops]="cold warm ahead" [root]=$build/debian13-peers)
+declare -A given=([launches]=3 [peers]="here openmpi mpich" [loops]="cold warm ahead" [root]=$build/debian13-peers)
 all="barrier bcast reduce allreduce allgather reduce_scatter_block alltoall gather scatter scan exscan"
 csv=$(mktemp -d)
 trap 'rm -rf "$csv"' EXIT
@@ -50,35 +51,37 @@ prepare() {
             [ -e Makefile ] || ../configure -q --with-mpicc=mpicc.$mpi >configure.out 2>&1 || { tail -n 5 configure.out; exit 1; }
             make -s -j2 tools/coll_bench_mpi >make.out 2>&1 || { tail -n 20 make.out; exit 1; }
             cd ..
-        done
-        mpirun.openmpi --version | sed -n "1s/.* /openmpi-/p"
-        mpichversion | sed -n "s/^MPICH Version:[[:space:]]*/mpich-/p"' </dev/null >"$csv/versions" ||
-        die "cannot build the peers in $root: $(cat "$csv/versions")"
+        done' </dev/null >"$csv/told" || die "cannot build the peers in $root: $(cat "$csv/told")"
 }
 
-# N: how each launcher places N ranks here, one per core if there are as many
-placements() {
-    if [ "$1" -le "$(nproc)" ]; then
-        openmpi="--bind-to core" mpich="-bind-to core"
-    else
+# N: the options by which each peer starts N ranks, one per core if there are as many
+commands() {
+    local openmpi="--bind-to core" mpich="-bind-to core"
+    bench=${given[bench]:-}
+    if [ "$1" -gt "$(nproc)" ]; then
         openmpi="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1" mpich=""
+        bench=${bench:---repetitions 30}
     fi
-    openmpi="--allow-run-as-root $openmpi --mca pml ob1 --mca btl"
+    openmpi="mpirun.openmpi --allow-run-as-root $openmpi --mca pml ob1 --mca btl"
+    command=([here]="$openmpi self,vader -n {n} $build/tools/coll_bench_mpi"
+        [openmpi]="$enter $openmpi self,sm -n {n} build-openmpi/tools/coll_bench_mpi"
+        [mpich]="$enter mpiexec.mpich $mpich -n {n} build-mpich/tools/coll_bench_mpi")
 }
 
 part() { # LOOP COLLECTIVES SIZES RANKS
-    local loop=$1 collectives=${given[collectives]:-$2} sizes=${given[sizes]:-$3} n
-    local -a option=() bench=(${given[bench]:+--bench "${given[bench]}"})
-    [ "$loop" = cold ] || option=("--$loop")
+    local loop=$1 collectives=${given[collectives]:-$2} sizes=${given[sizes]:-$3} n name
+    local -a options
     for n in ${given[ranks]:-$4}; do
-        placements "$n"
+        commands "$n"
+        options=(${bench:+--bench "$bench"})
+        [ "$loop" = cold ] || options+=("--$loop")
+        for name in ${given[peers]}; do
+            options+=(--peer "$name=${command[$name]}")
+        done
         echo "== $loop, $n ranks"
         # shellcheck disable=SC2086
-        "$top/tools/coll_compare" $collectives --sizes "$sizes" -n "$n" --rounds "${given[launches]}" "${option[@]}" "${bench[@]}" \
-            --csv "$csv/$loop.$n.csv" --ours "HX_TABLE=none $build/tools/coll_run -n {n} -- $build/tools/coll_bench" \
-            --peer "$here=mpirun.openmpi $openmpi self,vader -n {n} $build/tools/coll_bench_mpi" \
-            --peer "$there=$enter mpirun.openmpi $openmpi self,sm -n {n} build-openmpi/tools/coll_bench_mpi" \
-            --peer "$mpich_there=$enter mpiexec.mpich $mpich -n {n} build-mpich/tools/coll_bench_mpi"
+        "$top/tools/coll_compare" $collectives --sizes "$sizes" -n "$n" --rounds "${given[launches]}" "${options[@]}" \
+            --csv "$csv/$loop.$n.csv" --ours "HX_TABLE=none $build/tools/coll_run -n {n} -- $build/tools/coll_bench"
     done
 }
 
@@ -86,14 +89,15 @@ part() { # LOOP COLLECTIVES SIZES RANKS
 summary() {
     awk -F, -v loop="$1" 'FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["best"] == 1 { n++; sum += log($at["ratio"]); slower += $at["low95"] > 1 }
-        END { printf "%s: geometric mean against the best peer of each point %.3f, %d points; %d slower (95 %% interval above 1)\n", loop, exp(sum / n), n, slower }' \
+        END { printf "%s: geometric mean against the best peer of each point %.3f, %d points; %d slower (95 %% interval above 1)\n",
+            loop, exp(sum / n), n, slower }' \
         "$csv/$1".*.csv
 }
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --loops | --collectives | --sizes | --ranks | --launches | --bench | --csv | --root | --prepare) ;;
-        *) die "unknown option \"$1\"; choices: --loops --collectives --sizes --ranks --launches --bench --csv --root --prepare" ;;
+        --loops | --collectives | --sizes | --ranks | --peers | --launches | --bench | --csv | --root | --prepare) ;;
+        *) die "unknown option \"$1\"; choices: --loops --collectives --sizes --ranks --peers --launches --bench --csv --root --prepare" ;;
     esac
     [ $# -ge 2 ] || die "$1 needs a value"
     given[${1#--}]=$2
@@ -102,14 +106,16 @@ done
 for loop in ${given[loops]}; do
     case $loop in cold | warm | ahead) ;; *) die "unknown loop \"$loop\"; choices: cold warm ahead" ;; esac
 done
+for name in ${given[peers]}; do
+    case $name in here | openmpi | mpich) ;; *) die "unknown peer \"$name\"; choices: here openmpi mpich" ;; esac
+done
 root=$(readlink -m "${given[root]}")
 [ "$(id -u)" = 0 ] || { echo "# SKIP:  1 (peers.sh: needs root)"; exit 77; }
 [ -x "$build/tools/coll_bench_mpi" ] || die "$build/tools/coll_bench_mpi is missing: install Open MPI, then configure and make"
 prepare
 [ -z "${given[prepare]:-}" ] || exit 0
 enter="unshare --mount --pid --fork --kill-child $BASH $top/tests/debian.sh inside $root"
-here=$(mpirun.openmpi --version | sed -n '1s/.* /openmpi-/p')
-{ read -r there; read -r mpich_there; } <"$csv/versions"
+declare -A command
 for loop in ${given[loops]}; do
     case $loop in
         ahead) part ahead bcast 8,64,512 "4 8" ;;
