@@ -124,6 +124,37 @@ expect 0 - --agent "$work/agent" --hosts a,b true </dev/zero # which no rank rea
 expect 5 'rank 2 (pid [0-9]* on b) exited with status 5' --agent "$work/agent" --hosts a,b:2 -- sh -c '[ $HX_RANK != 2 ] || exit 5; sleep 30'
 expect 1 'rank [0-2] (pid [0-9]* on [ab]) exited with status 1' --agent "$work/agent" --hosts a,b:2 false
 expect 1 'coll_run: host a: the agent "false a" ended with status 1' --agent false --hosts a true
+# the last line needs no end, whatever happens to its host
+expect 137 '^\[1\] half$' --agent "$work/agent" --hosts a,b --prefix -- sh -c '[ $HX_RANK = 0 ] && exec sleep 30; printf half; sleep 0.5; kill -9 $PPID'
+# c's rank ends first and b's because of it, but b tells first, then c, then the store
+printf '#!/bin/sh\nhost=$1; shift; case $host in a) late=0.2 ;; b) late=0 ;; c) late=0.1 ;; esac
+sh -c "$*" | perl -e '\''while (sysread STDIN, $b, 65536) { select undef, undef, undef, $ARGV[0]; syswrite STDOUT, $b }'\'' $late\n' >"$work/slow"
+chmod +x "$work/slow"
+expect 5 'coll_run: rank 2 (pid [0-9]* on c) exited with status 5' --agent "$work/slow" --hosts a,b,c -- \
+    sh -c '[ $HX_RANK != 2 ] && exec "$0"; "$0" --die 2; exit 5' "$ring"
+# silent strangers connect to where b will look for the store
+cat >"$work/strangers" <<'END'
+#!/usr/bin/env python3
+import socket, struct, subprocess, sys
+keeper = subprocess.Popen(["sh", "-c", " ".join(sys.argv[2:])], stdin=subprocess.PIPE)
+strangers, take = [], sys.stdin.buffer.read
+while head := take(12):
+    kind, _, count = struct.unpack("!III", head)
+    value = take(count)
+    if kind == 2 and sys.argv[1] == "b":  # FRAME_STORE: the port, and addresses
+        strangers = [socket.create_connection(("127.0.0.1", int(value.split()[0]))) for _ in range(40)]
+    try:
+        keeper.stdin.write(head + value)
+        keeper.stdin.flush()
+    except BrokenPipeError:
+        break
+keeper.stdin.close()
+sys.exit(keeper.wait())
+END
+chmod +x "$work/strangers"
+start=$(date +%s)
+expect 0 - --agent "$work/strangers" --hosts a,b -- "$ring" --expect 2
+[ $(($(date +%s) - start)) -lt 10 ] || fail "--hosts: strangers held the start for $(($(date +%s) - start)) s"
 # a keeper whose coll_run has another version, or that gets no whole job
 keeper() # JOB-BYTES TEXT
 {

@@ -187,5 +187,12 @@ void channel_close(struct channel *channel);
  * that keepers know, by which they know each other: an address may be that of another machine too. */
 #define TOKEN_BYTES 32
 int store_listen(const char *only, char *places, size_t bytes); /* only: this address, or "": all. The socket, or -1 after a message */
-void store_answer(int fd, const char *token); /* answer those who ask; once the socket is readable, without waiting */
+#define ASKERS 32
+struct askers { /* connections that have not asked yet, of keepers and of strangers; 0: none */
+    int fds[ASKERS];
+    int next; /* in whose place the next one is taken: that of the one longest there */
+};
+/* Accept connections, and answer those that have asked. Nothing here waits. */
+void store_answer(int fd, const char *token, struct askers *askers);
+void store_answer_end(struct askers *askers);
 int store_reach(const char *places, const char *token, char *root, size_t bytes); /* 0, or -1 after a message */

@@ -53,56 +53,80 @@ static struct host *host_of(struct front *front, int rank)
     return &front->hosts[i];
 }
 
+/* The likeliest cause of the others: the rank that the store has lost first, else one that a signal has killed, else the first. */
+static int failed_rank(const struct front *front)
+{
+    const int dead = front->job.dead_rank;
+
+    if (dead >= 0 && front->ends[dead].code)
+        return dead;
+    for (int rank = 0; rank < front->job.ranks; rank++)
+        if (front->ends[rank].code && front->ends[rank].code != CLD_EXITED)
+            return rank;
+    return front->first_failed;
+}
+
 static void report_failure(struct front *front)
 {
-    const char *others = front->job.running > 0 ? "; ending the others" : "", *host = host_of(front, front->failed_rank)->name;
+    const int rank = failed_rank(front);
+    const struct rank_end end = front->ends[rank];
+    const char *others = front->job.running > 0 ? "; ending the others" : "", *host = host_of(front, rank)->name;
 
     front->decide_at = NEVER;
     if (front->job.ending)
         return;
-    if (front->code == CLD_EXITED)
-        say("rank %d (pid %ld on %s) exited with status %d%s", front->failed_rank, front->pid, host, front->value, others);
+    if (end.code == CLD_EXITED)
+        say("rank %d (pid %ld on %s) exited with status %d%s", rank, end.pid, host, end.value, others);
     else
-        say("rank %d (pid %ld on %s) was killed by signal %d (%s)%s", front->failed_rank, front->pid, host, front->value,
-            strsignal(front->value), others);
-    job_end(&front->job, SIGTERM, front->code == CLD_EXITED ? front->value : 128 + front->value);
+        say("rank %d (pid %ld on %s) was killed by signal %d (%s)%s", rank, end.pid, host, end.value, strsignal(end.value), others);
+    job_end(&front->job, SIGTERM, end.code == CLD_EXITED ? end.value : 128 + end.value);
+}
+
+/* Report the failure, or say when. The messages of the store and of the ranks' hosts come in any order. */
+static void decide(struct front *front)
+{
+    const int dead = front->job.dead_rank;
+
+    if (front->first_failed < 0 || front->job.ending)
+        return;
+    if (dead >= 0 ? front->ends[dead].code != 0 : front->ends[failed_rank(front)].code != CLD_EXITED)
+        report_failure(front);
+    else if (front->decide_at == NEVER)
+        front->decide_at = hx_clock_awake() + (dead >= 0 ? DEAD_SECONDS : CAUSE_SECONDS);
 }
 
 static void rank_ended(struct front *front, int rank, const char *text)
 {
-    int code = 0, value = 0;
-    long pid = 0;
+    struct rank_end end = {0, 0, 0};
 
-    sscanf(text, "%ld %d %d", &pid, &code, &value);
+    sscanf(text, "%ld %d %d", &end.pid, &end.code, &end.value);
     front->job.running--;
     host_of(front, rank)->running--;
-    if (code == CLD_EXITED && value == 0) {
+    if (end.code == CLD_EXITED && end.value == 0) {
         if (rank >= front->hosts[0].n)
             channel_send(&front->hosts[0].channel, FRAME_ENDED, rank, NULL, 0);
         return;
     }
-    /* a signal, or the death that the store has seen, is the likelier cause of the others */
-    if (front->failed_rank >= 0 && code == CLD_EXITED && rank != front->job.dead_rank)
-        return;
-    if (front->failed_rank < 0)
-        front->decide_at = hx_clock_awake() + (front->job.dead_rank >= 0 ? DEAD_SECONDS : CAUSE_SECONDS);
-    front->failed_rank = rank;
-    front->code = code;
-    front->value = value;
-    front->pid = pid;
-    if (code != CLD_EXITED || rank == front->job.dead_rank)
-        report_failure(front);
+    front->ends[rank] = end;
+    if (front->first_failed < 0)
+        front->first_failed = rank;
+    decide(front);
 }
 
 static void store_failed(struct front *front, const char *text)
 {
-    int aborted = -1, at = 0;
+    int aborted = -1, dead = -1, at = 0;
 
-    sscanf(text, "%d %d %n", &aborted, &front->job.dead_rank, &at);
+    sscanf(text, "%d %d %n", &aborted, &dead, &at);
     if (aborted >= 0 && !front->job.ending) {
         say("%s; ending all ranks", text + at);
         job_end(&front->job, SIGTERM, 1);
     }
+    if (dead < 0 || dead >= front->job.ranks)
+        return;
+    front->job.dead_rank = dead;
+    front->decide_at = NEVER; /* another time holds now */
+    decide(front);
 }
 
 static void store_reached(struct front *front)
@@ -152,6 +176,17 @@ static void frame_handle(struct front *front, struct host *host, const struct fr
     }
 }
 
+/* Its ranks write no more: pass on their unfinished lines. Returns whether all are passed on. */
+static int streams_end(struct front *front, struct host *host)
+{
+    for (; host->streams_ended < OUTLETS * host->n && !front->job.given_up; host->streams_ended++) {
+        if (!output_is_free(&front->job.output))
+            return 0;
+        output_take(&front->job.output, host->first + host->streams_ended / OUTLETS, host->streams_ended % OUTLETS, NULL, 0);
+    }
+    return 1;
+}
+
 /* Its agent has ended, and all that it has sent has been handled. */
 static void host_close(struct front *front, struct host *host)
 {
@@ -193,7 +228,7 @@ static void host_pass(struct front *front, struct host *host)
             return;
         const int n = host->ended ? -1 : channel_read(&host->channel);
         host->ended |= n < 0 || (n == 0 && host->agent == 0); /* or else another process keeps its output open */
-        if (host->ended && host->agent == 0)
+        if (host->ended && host->agent == 0 && streams_end(front, host))
             host_close(front, host);
         if (n <= 0)
             return;
@@ -330,15 +365,16 @@ int hosts_run(const struct options *options)
         .none = {.options = &none},
         .input_open = !isatty(STDIN_FILENO),
         .input_taken = 1,
-        .failed_rank = -1,
+        .first_failed = -1,
         .decide_at = NEVER,
         .abandon_at = NEVER,
     };
     struct output *output = &front.job.output;
 
     front.n_hosts = hosts_parse(options->hosts, &ranks, &front.hosts, error, sizeof error);
+    front.ends = calloc((size_t)ranks, sizeof *front.ends);
     front.none.own_files = OWN_FDS + FDS_PER_HOST * front.n_hosts;
-    if (front.n_hosts < 0 || output_open(output, ranks) ||
+    if (front.n_hosts < 0 || !front.ends || output_open(output, ranks) ||
         !(output->fds = realloc(output->fds, sizeof *output->fds * (size_t)(OWN_POLLS + output->n + OUTLETS + 3 * front.n_hosts)))) {
         say("no memory for %d ranks", ranks);
         return 1;
@@ -349,6 +385,7 @@ int hosts_run(const struct options *options)
     for (int i = 0; i < front.n_hosts; i++)
         channel_close(&front.hosts[i].channel);
     free(front.hosts);
+    free(front.ends);
     free(output->streams);
     free(output->fds);
     return status;

@@ -7,6 +7,11 @@
 
 #define NAME_BYTES 256
 
+struct rank_end { /* of a rank that has failed */
+    long pid;
+    int code, value; /* si_code and si_status; code 0: it has not failed */
+};
+
 struct host {
     char name[NAME_BYTES];
     int first, n; /* its ranks */
@@ -17,6 +22,7 @@ struct host {
     size_t line_bytes;
     int running, status; /* ranks; as the agent has ended */
     int reached, done, ended, closed; /* it reaches the store; its ranks have ended; the channel is at its end; the agent has ended too */
+    int streams_ended; /* of its ranks, when the channel is at its end */
 };
 
 struct front {
@@ -27,10 +33,9 @@ struct front {
     char secret[SECRET_TEXT_BYTES], token[SECRET_TEXT_BYTES];
     int started;
     int input_open, input_taken; /* standard input goes to rank 0; the last part of it has gone there */
-    /* of the failure to be reported at decide_at */
-    int failed_rank, code, value;
-    long pid;
-    double decide_at;
+    struct rank_end *ends; /* of each rank */
+    int first_failed;      /* the rank that has failed first, as far as is known here; -1: none */
+    double decide_at;      /* when to report the failure */
     int leaving;       /* the keepers' inputs are closed, so that they end */
     double abandon_at; /* kill the agents */
 };

@@ -19,8 +19,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define OWN_FDS 16     /* as coll_run's own, and the channel's two, the input's two, a connection of another keeper */
-#define POLLS 5        /* the channel's two, signals, the store, the input */
+#define OWN_FDS 16     /* as coll_run's own, and the channel's two, the input's two */
+#define POLLS (5 + ASKERS) /* the channel's two, signals, the store, the input, connections to where the store will be */
 #define KEPT_MAX 65536 /* if more waits to be sent, no rank's output is read */
 #define PARTS_MAX 32   /* of a stream in one turn: a rank may write for ever, faster than they are sent */
 
@@ -33,6 +33,7 @@ struct keeper {
     int (*streams)[2]; /* of each rank, -1: closed */
     struct pollfd *fds;
     int listen_fd;
+    struct askers askers;
     struct hx_store *store;
     int store_told; /* that the job has failed */
     int input_fd;   /* to rank 0; -1: closed */
@@ -137,6 +138,7 @@ static int start(struct keeper *keeper)
         say("cannot set up the job's store: %m");
         return -1;
     }
+    store_answer_end(&keeper->askers);
     ranks_environment(&keeper->ranks, keeper->root, keeper->secret);
     for (int i = 0; i < keeper->ranks.n; i++)
         if (ranks_start(&keeper->ranks, i, keeper->streams[i]) < 0) {
@@ -286,6 +288,8 @@ static void wait_for_work(struct keeper *keeper)
     fds[2] = (struct pollfd){.fd = keeper->ranks.signal_fd, .events = POLLIN};
     fds[3] = (struct pollfd){.fd = keeper->store ? hx_store_fd(keeper->store) : keeper->listen_fd, .events = POLLIN};
     fds[4] = (struct pollfd){.fd = keeper->input_at < keeper->input_bytes ? keeper->input_fd : -1, .events = POLLOUT};
+    for (int i = 0; i < ASKERS; i++)
+        fds[POLLS - ASKERS + i] = (struct pollfd){.fd = keeper->askers.fds[i] > 0 ? keeper->askers.fds[i] : -1, .events = POLLIN};
     for (int i = 0; i < keeper->ranks.n; i++)
         for (int k = 0; k < 2; k++, n++)
             fds[n] = (struct pollfd){.fd = room ? keeper->streams[i][k] : -1, .events = POLLIN};
@@ -311,8 +315,8 @@ static int work(struct keeper *keeper, int *started)
     }
     if (keeper->store)
         store_serve(keeper);
-    else if (keeper->listen_fd >= 0 && keeper->fds[3].revents)
-        store_answer(keeper->listen_fd, keeper->token);
+    else if (keeper->listen_fd >= 0)
+        store_answer(keeper->listen_fd, keeper->token, &keeper->askers);
     for (int i = 0; i < keeper->ranks.n; i++)
         for (int k = 0; k < 2; k++)
             stream_pass(keeper, i, k, -1);

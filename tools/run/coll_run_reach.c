@@ -94,17 +94,51 @@ static int exchange(int fd, short events, char *bytes, size_t count, double dead
     return 0;
 }
 
-void store_answer(int fd, const char *token)
+static void asker_close(int *fd)
 {
-    const int peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    char asked[ASK_BYTES], answer[ASK_BYTES];
+    if (*fd > 0)
+        close(*fd);
+    *fd = 0;
+}
 
-    if (peer < 0)
+/* The question comes in one piece, as it is short. */
+static void asker_answer(int *fd, const char *token)
+{
+    char asked[ASK_BYTES];
+    const ssize_t n = recv(*fd, asked, sizeof asked, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
-    memcpy(answer, token + ASK_BYTES, ASK_BYTES);
-    if (exchange(peer, POLLIN, asked, ASK_BYTES, hx_deadline(1)) == 0 && memcmp(asked, token, ASK_BYTES) == 0)
-        exchange(peer, POLLOUT, answer, ASK_BYTES, hx_deadline(1));
-    close(peer);
+    if (n == sizeof asked && memcmp(asked, token, ASK_BYTES) == 0) {
+        recv(*fd, asked, sizeof asked, MSG_DONTWAIT); /* unread bytes would reset the connection, and lose the answer */
+        const ssize_t sent = send(*fd, token + ASK_BYTES, ASK_BYTES, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void)sent; /* a new connection has room */
+    }
+    asker_close(fd);
+}
+
+void store_answer(int fd, const char *token, struct askers *askers)
+{
+    int peer;
+
+    while ((peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
+        int *place = &askers->fds[askers->next++ % ASKERS];
+
+        asker_close(place);
+        *place = peer;
+        asker_answer(place, token);
+    }
+    if (errno == EMFILE)
+        asker_close(&askers->fds[askers->next++ % ASKERS]);
+    for (int i = 0; i < ASKERS; i++)
+        if (askers->fds[i] > 0)
+            asker_answer(&askers->fds[i], token);
+}
+
+void store_answer_end(struct askers *askers)
+{
+    for (int i = 0; i < ASKERS; i++)
+        asker_close(&askers->fds[i]);
 }
 
 /* 0, or an errno. */
