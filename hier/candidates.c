@@ -32,7 +32,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     memset(planner, 0, sizeof(*planner));
     planner->shape = shape;
     planner->rank = rank;
-    planner->explain = env->explain && !job->quiet;
+    planner->explain = env->explain;
     planner->check = env->check;
     planner->single_copy = job->single_copy;
     planner->forced_lanes = env->lanes;

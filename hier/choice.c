@@ -51,12 +51,12 @@ static void losers_explain(const struct hx_planner *planner, const struct hx_can
             losers[nlosers++] = (struct loser){hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes), i};
     if (nlosers) {
         qsort(losers, (size_t)nlosers, sizeof(*losers), losers_compare);
-        fprintf(stderr, "hierax plan:   predicted us   ratio  in nodes    between  rounds  not chosen\n");
+        fprintf(stderr, "hierax plan:      us ratio  inside between rounds  not chosen\n");
     }
     for (int i = 0; i < nlosers; i++) {
         const struct hx_cost *cost = &losers[i].cost;
         hx_candidate_name(&candidates[losers[i].candidate], name);
-        fprintf(stderr, "hierax plan:   %12.1f %7.2f %+9.1f %+10.1f %7.0f  %s\n", cost->total_us, cost->total_us / least.total_us,
+        fprintf(stderr, "hierax plan: %7.1f %5.2f %+7.1f %+7.1f %6.0f  %s\n", cost->total_us, cost->total_us / least.total_us,
                 cost->intra_us - least.intra_us, cost->inter_us - least.inter_us, cost->rounds, name);
     }
     free(losers);
@@ -66,13 +66,15 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
                     const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
     const double predicted_us = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
+    const enum hx_coll coll = candidates[best].coll;
     char name[HX_CANDIDATE_NAME_BYTES], size[HX_SIZE_BYTES], plan_size[HX_SIZE_BYTES], between[48] = "";
-    int members;
+    int members, sized = hx_coll_gets(coll) != HX_HOLDS_NOTHING;
 
     hx_candidate_name(&candidates[best], name);
     if (planner->shape->nnodes > 1)
         snprintf(between, sizeof(between), " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
-    fprintf(stderr, "hierax plan: %s of %s: %s\n", hx_coll_name(candidates[best].coll), hx_size_format((uint64_t)bytes, size), name);
+    fprintf(stderr, "hierax plan: %s%s%s: %s\n", hx_coll_name(coll), sized ? " of " : "",
+            sized ? hx_size_format((uint64_t)bytes, size) : "", name);
     fprintf(stderr, "hierax plan:   predicted %.1f us; %llu slice%s%s; plan of %s\n", predicted_us,
             (unsigned long long)choice->fine_slices, choice->fine_slices == 1 ? "" : "s", between,
             hx_size_format(hx_plan_bytes(choice->plan), plan_size));

@@ -127,6 +127,11 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
     return HX_SUCCESS;
 }
 
+static void planner_quiet(struct hx_planner *planner)
+{
+    planner->explain = 0;
+}
+
 static void planner_count(const struct hx_planner *planner, struct hx_counters *counters)
 {
     counters->plans_chosen += planner->chosen;
@@ -160,4 +165,4 @@ static hx_status_t planner_among(const struct hx_shape *shape, int rank, const i
 
 const struct hx_planner_ops hx_planner_hier = {
     .open = planner_open, .choose = hx_planner_choose, .among = planner_among, .tuning_read = hx_tuning_read,
-    .tuning_use = hx_tuning_use, .count = planner_count, .close = planner_close};
+    .tuning_use = hx_tuning_use, .quiet = planner_quiet, .count = planner_count, .close = planner_close};

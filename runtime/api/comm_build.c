@@ -72,15 +72,15 @@ static hx_status_t comm_plan(struct hx_comm *comm)
 {
     struct hx_world *world = comm->world;
     struct hx_net_profile profile;
-    struct hx_job job = world->process.job;
     hx_status_t status;
 
     hx_world_profile(world, &profile);
-    job.quiet = comm == world->comms && !world->process.env->explain_world;
-    status = hx_registry.planner->open(world->process.env, comm->members.shape, comm->members.rank, &job,
+    status = hx_registry.planner->open(world->process.env, comm->members.shape, comm->members.rank, &world->process.job,
                                        world->process.net ? &profile : NULL, &comm->members.planner);
     if (status == HX_SUCCESS)
         hx_registry.planner->tuning_use(comm->members.planner, world->tuning, world->tuning_bytes);
+    if (status == HX_SUCCESS && comm == world->comms && !world->process.env->explain_world)
+        hx_registry.planner->quiet(comm->members.planner);
     return status;
 }
 

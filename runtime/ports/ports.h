@@ -17,7 +17,6 @@ struct hx_job {
     int max_local;         /* ranks of the largest node of the job, on which sizes of slots depend; 0: as the shape has */
     int nranks;            /* of the job; 0: as the shape has */
     int map;               /* rank 0 logs where every rank runs */
-    int quiet;             /* HX_EXPLAIN leaves out what is planned here */
 };
 
 /* Sharing a segment with the ranks of this node. intra/segment/join.c. */
@@ -53,6 +52,8 @@ struct hx_planner_ops {
     hx_status_t (*tuning_read)(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
     /* Use these from now on; they stay the caller's. */
     void (*tuning_use)(struct hx_planner *planner, const void *tuning, size_t bytes);
+    /* HX_EXPLAIN leaves out what is planned from now on. */
+    void (*quiet)(struct hx_planner *planner);
     /* Add its counters. */
     void (*count)(const struct hx_planner *planner, struct hx_counters *counters);
     void (*close)(struct hx_planner *planner);

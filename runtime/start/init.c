@@ -82,6 +82,7 @@ hx_status_t hx_finalize(void)
     if (status != HX_SUCCESS)
         return status;
     hx_watch_set(world->process.shared, HX_LIFE_LEAVING);
+    hx_registry.planner->quiet(world->comms->members.planner); /* the program has not made the calls that follow */
     if (world->process.env->stats)
         hx_stats_tell(world, failed);
     if (!failed)
