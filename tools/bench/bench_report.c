@@ -263,11 +263,14 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
         csv_row(csv_direct.out, NULL);
     if (!table)
         return;
-    printf("# %s   %d ranks on %d node%s%s, at most %d per node   " FOLD "dtype %s   op %s   loop %s%s%s%s\n",
-           bench_backend_name(), job->size, job->nodes, job->nodes == 1 ? "" : "s",
+    printf("# %s   %d rank%s on %d node%s%s, at most %d per node   " FOLD "dtype %s   op %s   loop %s%s%s%s\n",
+           bench_backend_name(), job->size, job->size == 1 ? "" : "s", job->nodes, job->nodes == 1 ? "" : "s",
            job->nodes > job->machines ? " (emulated)" : "", job->max_local, bench_dtype_names[o->dtype],
            bench_op_names[o->op], bench_loop_names[o->loop], o->in_place ? "   in place" : "",
            o->alloc ? "   memory of the library" : "", o->check ? "   checked" : "");
+    if (job->size == 1)
+        printf("# one rank sends nothing; to measure a job of 4 ranks: %s %s\n",
+               bench_backend_tells_plans ? "coll_run -n 4 --" : "mpirun -n 4", o->command);
     if (job->network[0])
         printf("# %s\n", job->network);
     printf("# clock %.0f ns", job->clock_ns);
