@@ -12,20 +12,23 @@ static void print(const struct hx_stats *stats, const char *whose)
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes); /* so that the lines of a rank stay together */
+    int rows = 0;
 
     for (int i = 0; out && i < HX_COLL_COUNT; i++) {
         const struct hx_coll_stats *c = &stats->colls[i];
-        if (c->calls + c->started)
-            fprintf(out, "hierax stats: %s: %-21s %10" PRIu64 " calls, %10" PRIu64 " without blocking, %14" PRIu64
-                " bytes, %12.3f ms, longest %.3f ms\n",
-                whose, hx_coll_name((enum hx_coll)i), c->calls, c->started, c->bytes, (double)c->ns * 1e-6,
-                (double)c->longest_ns * 1e-6);
+        if (c->calls + c->started == 0)
+            continue;
+        if (rows++ == 0)
+            fprintf(out, "hierax stats: %s: %-21s %8s %7s %12s %10s %9s\n", whose, "collective", "calls", "started", "bytes", "ms",
+                    "longest");
+        fprintf(out, "hierax stats: %s: %-21s %8" PRIu64 " %7" PRIu64 " %12" PRIu64 " %10.3f %9.3f\n", whose,
+                hx_coll_name((enum hx_coll)i), c->calls, c->started, c->bytes, (double)c->ns * 1e-6, (double)c->longest_ns * 1e-6);
     }
     for (const struct hx_counter_row *row = hx_counter_rows; out && row->name; row++) {
         uint64_t value;
         memcpy(&value, (const char *)&stats->counters + row->offset, sizeof(value));
         if (value)
-            fprintf(out, "hierax stats: %s: %-21s %10" PRIu64 " %s\n", whose, row->name, value, row->help);
+            fprintf(out, "hierax stats: %s: %-21s %8" PRIu64 " %s\n", whose, row->name, value, row->help);
     }
     if (out && fclose(out) == 0)
         fputs(text, stderr);

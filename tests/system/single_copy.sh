@@ -28,14 +28,14 @@ done
 planned=$(python3 -c 'import json, sys
 print(sum(p["counts"]["fetched_bytes"] for p in json.load(open(sys.argv[1]))["plans"]))' "$tmp/plan")
 env $single HX_STATS=1 timeout 60 "$run" -n 3 -- "$here/counted" 2>"$tmp/err" || fail "counted: status $?"
-bytes=$(sed -n 's/.*all 3 ranks: allreduce .* \([0-9]*\) bytes,.*/\1/p' "$tmp/err")
+bytes=$(sed -n 's/.*all 3 ranks: allreduce  *[0-9]*  *[0-9]*  *\([0-9]*\) .*/\1/p' "$tmp/err")
 [ "$(counter fetched_bytes)" = $((planned * bytes / 1200)) ] ||
     fail "a call reads $planned bytes by its plan, $((bytes / 1200)) calls have read $(counter fetched_bytes)"
 "$plan" explain allreduce --shape 2,1 --set $single --set HX_ALLREDUCE=hier 400 --all-ranks --json >"$tmp/plan" || fail "explain: status $?"
 planned=$(python3 -c 'import json, sys
 print(sum(p["counts"]["fetched_bytes"] for p in json.load(open(sys.argv[1]))["plans"]))' "$tmp/plan")
 env $single HX_ALLREDUCE=hier HX_STATS=1 timeout 60 "$run" -n 3 --nodes 2 -- "$here/counted" 2>"$tmp/err" || fail "two nodes: status $?"
-bytes=$(sed -n 's/.*all 3 ranks: allreduce .* \([0-9]*\) bytes,.*/\1/p' "$tmp/err")
+bytes=$(sed -n 's/.*all 3 ranks: allreduce  *[0-9]*  *[0-9]*  *\([0-9]*\) .*/\1/p' "$tmp/err")
 [ "$(counter fetched_bytes)" = $((planned * bytes / 1200)) ] ||
     fail "two nodes: a call reads $planned bytes by its plan, $((bytes / 1200)) calls have read $(counter fetched_bytes)"
 

@@ -19,7 +19,7 @@ told() { # WORD NUMBER: the first number after WORD, or that of COLLECTIVE's byt
     sed -n "s/^hierax stats: all [0-9]* ranks: $1  *$2/\\1/p" "$tmp/err" | grep . || echo 0
 }
 streamed() { told streamed_bytes '\([0-9]*\) .*'; }
-bytes() { told "$1" '.*without blocking, *\([0-9]*\) bytes.*'; }
+bytes() { told "$1" '[0-9]* *[0-9]* *\([0-9]*\) .*'; }
 
 once="--min 300K --max 300K --iterations 2 --repetitions 2"
 # shellcheck disable=SC2086
