@@ -95,8 +95,21 @@ def faults(line, columns, tmp, steady):
             yield f"{line}: {len(row)} columns on a terminal of {columns}: {row}"
         if "\v" in row:
             yield f"{line}: a mark is left: {row!r}"
+    if "--help" in words:
+        for row, rest in zip(lines, lines[1:]):
+            if row.startswith("  ") and rest[:1].islower():
+                yield f"{line}: the row goes on at the left margin: {row!r}, {rest!r}"
     if steady and letters(said) != letters(on_pipe(words)):
         yield f"{line}: on a terminal of {columns} it does not say what it says to a pipe:\n{said}"
+
+
+def quickstart_faults():
+    """With COLUMNS set, quickstart folds its own lines and still reads those of HX_EXPLAIN."""
+    said = subprocess.run([f"{SOURCES}/tools/quickstart", "show", os.path.dirname(TOOLS)], stdout=subprocess.PIPE, text=True, check=False,
+                          env={**environment(), "COLUMNS": "80"}).stdout
+    plans = re.findall(r"^ +slower +(?:hier|flat)\(", said, re.M)
+    if len(plans) != 3 or any(len(row) > 80 for row in said.split("\n")):
+        yield f"quickstart show: {len(plans)} of the three next best plans, or lines above 80 columns:\n{said}"
 
 
 def main():
@@ -107,6 +120,9 @@ def main():
                 for fault in faults(line, columns, tmp, line in STEADY):
                     print("FAILED:", fault)
                     count += 1
+        for fault in quickstart_faults():
+            print("FAILED:", fault)
+            count += 1
     print(f"{len(STEADY + OTHERS)} commands, {count} faults")
     sys.exit(count > 0)
 
