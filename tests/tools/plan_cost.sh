@@ -125,6 +125,7 @@ says 'expected NAME=VALUE' 2 cost allreduce --shape 2,2 --model 3
 says 'cost takes one collective and a --shape' 2 cost allreduce 1M
 says 'cost takes one collective and a --shape' 2 cost allreduce bcast --shape 2,2
 says '"4x8" is not a size; to give a shape, write --shape before it' 2 cost allreduce 4x8
+says '"4,4,3" is not a size; to give a shape, write --shape before it' 2 explain allreduce 4,4,3
 says '12Q' 2 cost allreduce --shape 2,2 1K 12Q
 says 'no plan for bcast on 2,2 uses rdh' 2 cost bcast --shape 2,2 --algorithm rdh
 says 'did you mean circulant?' 2 cost allreduce --shape 2,2 --algorithm circulent

@@ -29,7 +29,7 @@ const struct plan_command plan_commands[] = {
      "  counts         of this rank and all slices: rounds, steps, messages,\n"
      "                 sent_bytes, inter_messages, inter_sent_bytes,\n"
      "                 slot_bytes_written, slot_bytes_read, fetched_bytes"},
-    {"cost", plan_cost, "COLLECTIVE --shape SHAPE [SIZE...]", "predicted times of all plans, their parts, and why others are slower",
+    {"cost", plan_cost, "COLLECTIVE --shape SHAPE [SIZE...]", "predicted times of all plans, and why others are slower",
      "  coll_plan cost allreduce --shape 4x96 64K 16M\n"
      "  coll_plan cost bcast --shape 32x1 --table 8 1K 128K 16M\n"
      "  coll_plan cost bcast --shape 8x1 --model net_alpha_us=3 --model net_gb_s=50\n\n"
@@ -50,7 +50,7 @@ const struct plan_command plan_commands[] = {
      "               why is null for the first\n"
      "  terms_us     {latency, wire, messages, flags, memory, switches, rest}\n"
      "  impossible   {algorithm, why}"},
-    {"draw", plan_draw, "COLLECTIVE --shape SHAPE [SIZE]", "an SVG picture: a row per rank, a column per round, messages as arrows",
+    {"draw", plan_draw, "COLLECTIVE --shape SHAPE [SIZE]", "an SVG picture: a row for each rank, arrows for messages",
      "  coll_plan draw allreduce --shape 3,1,2 -o plan.svg\n"
      "  coll_plan draw allreduce --shape 8x1 --algorithm ring 1M > ring.svg\n"
      "  coll_plan draw bcast --shape 4x8 --rank 0 -o root.svg\n\n"
@@ -73,7 +73,7 @@ const struct plan_command plan_commands[] = {
      "  the call     collective, shape, sides: [A, B]\n"
      "  points       {bytes, us: [of A, of B], plans: [of A, of B]}\n"
      "  crossovers   {bytes, faster: A or B}"},
-    {"verify", plan_verify, "[COLLECTIVE...]", "check all algorithms and composed plans, with 1, 2 and the most lanes",
+    {"verify", plan_verify, "[COLLECTIVE...]", "check all algorithms and plans, with 1, 2 and the most lanes",
      "  coll_plan verify --all --max-ranks 64\n"
      "  coll_plan verify allreduce --algorithm rdh --shape 8,7:cyclic\n\n"
      "The checker runs the plans of all ranks together."},

@@ -136,7 +136,7 @@ static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
     if (o->command < 0)
         return (o->command = option_choose("command", word, commands, error)) < 0 ? -1 : 1;
     if (word[0] >= '0' && word[0] <= '9' && CHOOSES & 1u << o->command) {
-        if (word[strspn(word, "0123456789")] == 'x')
+        if (strchr("x,/:", word[strspn(word, "0123456789")]) && word[strspn(word, "0123456789")])
             plan_refuse("\"%s\" is not a size; to give a shape, write --shape before it", word);
         return size_take(o, word, error) < 0 ? -1 : 1;
     }
