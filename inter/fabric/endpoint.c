@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
+#include "runtime/base/size.h"
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,16 +95,16 @@ static int common_fd(const struct hx_net *net)
 
 static void text_make(struct hx_net *net)
 {
-    char names[128] = "";
+    char names[128] = "", chunk[HX_SIZE_BYTES], injected[HX_SIZE_BYTES];
 
     for (int i = 0; i < net->nrails; i++)
         snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? "+" : "",
                  net->rails[i].info->domain_attr->name);
     snprintf(net->text, sizeof(net->text),
-             "libfabric %u.%u provider %s %u.%u on %s: chunks of %zu KiB, %d granted, inject %zu, %s%s%s",
+             "libfabric %u.%u provider %s %u.%u on %s: chunks of %s, %d granted, inject %s, %s%s%s",
              FI_MAJOR(fi_version()), FI_MINOR(fi_version()), net->info->fabric_attr->prov_name,
              FI_MAJOR(net->info->fabric_attr->prov_version), FI_MINOR(net->info->fabric_attr->prov_version), names,
-             net->chunk_bytes >> 10, HX_GRANT, net->inject_bytes,
+             hx_size_format(net->chunk_bytes, chunk), HX_GRANT, hx_size_format(net->inject_bytes, injected),
              net->wait_fd >= 0 ? "waits on a descriptor" : "no wait object",
              net->register_local ? ", registered buffers" : "", net->write_bytes > 0 ? ", remote writes" : "");
 }

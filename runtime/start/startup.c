@@ -4,6 +4,7 @@
 #include "runtime/api/failed.h"
 #include "runtime/engine/fetch.h"
 #include "runtime/base/log.h"
+#include "runtime/base/size.h"
 #include "runtime/api/number.h"
 #include "runtime/base/streams.h"
 #include "runtime/engine/liveness.h"
@@ -57,16 +58,16 @@ static void refusals_log(const struct hx_world *world)
 static void world_log(const struct hx_world *world, const struct hx_comm *comm, double per_cpu)
 {
     const struct hx_shared *shared = world->process.shared;
-    char shape[256];
+    char shape[256], slots[HX_SIZE_BYTES], piece[HX_SIZE_BYTES];
 
     if (world->process.rank != 0)
         return;
     hx_shape_format(comm->members.shape, shape, sizeof(shape));
     hx_info("%d ranks on %d nodes (%s, levels inside them: %d), bootstrap %s, %.2f ranks per usable core, kernels %s", world->process.size,
             comm->members.shape->nnodes, shape, comm->members.shape->nlevels, hx_boot_name(world->boot), per_cpu, hx_reduce_isa());
-    hx_info("shared segment of %d ranks: %.1f MiB for each context; per rank 2 banks of slots, %zu KiB each; rings of %d x %zu "
-            "bytes", shared->n, (double)shared->context_bytes / 1048576, shared->bank_bytes / 1024,
-            HX_RING_ENTRIES, shared->ring_chunk_bytes);
+    hx_info("shared segment of %d ranks: %.1f MiB for each context; per rank 2 banks of slots, %s each; rings of %d x %s", shared->n,
+            (double)shared->context_bytes / 1048576, hx_size_format(shared->bank_bytes, slots), HX_RING_ENTRIES,
+            hx_size_format(shared->ring_chunk_bytes, piece));
     if (world->process.net)
         hx_info("network: %s", hx_registry.net->describe(world->process.net));
     if (shared->header->refused.providers)

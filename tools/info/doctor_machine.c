@@ -3,6 +3,7 @@
 #include "tools/info/doctor.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/env.h"
+#include "runtime/base/size.h"
 #include "topo/cgroup.h"
 #include <limits.h>
 #include <linux/mempolicy.h>
@@ -164,17 +165,17 @@ void doctor_memlock(struct doctor_exam *exam)
     const char *who = exempt ? " (no limit for this process, which has CAP_IPC_LOCK)" : "";
 
     getrlimit(RLIMIT_MEMLOCK, &limit);
-    const unsigned long long kib = limit.rlim_cur >> 10;
+    char locked[HX_SIZE_BYTES];
+    hx_size_format(limit.rlim_cur, locked);
     if (limit.rlim_cur == RLIM_INFINITY)
         doctor_find(exam, DOCTOR_OK, NULL, "unlimited");
     else if (pins && limit.rlim_cur < ENDPOINT_BYTES)
         doctor_find(exam, exempt ? DOCTOR_WARN : DOCTOR_FAIL, NULL,
-                    "%llu KiB of locked memory%s; a network endpoint pins about 100 MiB", kib, who);
+                    "%s of locked memory%s; a network endpoint pins about 100 MiB", locked, who);
     else if (limit.rlim_cur < DEFAULT_BYTES)
-        doctor_find(exam, DOCTOR_WARN, NULL, "%llu KiB of locked memory%s: less than the kernel's own default of 8192 KiB", kib,
-                    who);
+        doctor_find(exam, DOCTOR_WARN, NULL, "%s of locked memory%s: less than the kernel's own default of 8 MiB", locked, who);
     else
-        doctor_find(exam, DOCTOR_OK, NULL, "%llu KiB of locked memory; %s", kib,
+        doctor_find(exam, DOCTOR_OK, NULL, "%s of locked memory; %s", locked,
                     pins ? "enough for an endpoint" : "the network in use locks none");
 }
 
