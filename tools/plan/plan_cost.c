@@ -84,7 +84,7 @@ static void why_write(const struct plan_line *line, const struct plan_line *best
         snprintf(why, capacity, "%d lane%s do%s not fill the link", line->candidate->lanes,
                  line->candidate->lanes == 1 ? "" : "s", line->candidate->lanes == 1 ? "es" : "");
     else if (most == PLAN_MEMORY && line->candidate->lanes && line->candidate->lanes < best->candidate->lanes)
-        snprintf(why, capacity, "%d rank%s of a node reduce%s and copies, against %d", line->candidate->lanes,
+        snprintf(why, capacity, "%d rank%s of a node work%s, against %d", line->candidate->lanes,
                  line->candidate->lanes == 1 ? "" : "s", line->candidate->lanes == 1 ? "s" : "",
                  best->candidate->lanes);
     else if (line->us[most] < 100 * best->us[most])
@@ -205,7 +205,7 @@ double plan_time_us(const struct plan_job *job)
 
 static void lines_print(const struct plan_line *lines, int n)
 {
-    int shown[PLAN_TERMS] = {0}, width = 21, length, digits = lines[0].cost.total_us < 100 ? 2 : 1;
+    int shown[PLAN_TERMS] = {0}, wide[PLAN_TERMS], width = 21, length, digits = lines[0].cost.total_us < 100 ? 2 : 1;
 
     for (int i = 0; i < n; i++) {
         for (int t = 0; t < PLAN_TERMS; t++)
@@ -213,16 +213,19 @@ static void lines_print(const struct plan_line *lines, int n)
         length = (int)strlen(lines[i].name);
         width = length > width ? length : width;
     }
-    printf("\n  %-*s %11s =" FOLD, width, "plan, fastest first", "us");
-    for (int t = 0; t < PLAN_TERMS; t++)
+    printf("\n  %-*s %8s =" FOLD, width, "plan, fastest first", "us");
+    for (int t = 0; t < PLAN_TERMS; t++) {
+        length = (int)strlen(plan_term_names[t]);
+        wide[t] = length > 7 ? length : 7;
         if (shown[t])
-            printf(" %9s" FOLD, plan_term_names[t]);
+            printf(" %*s" FOLD, wide[t], plan_term_names[t]);
+    }
     printf("\n");
     for (int i = 0; i < n; i++) {
-        printf("%s %-*s %11.*f  " FOLD, i ? " " : "*", width, lines[i].name, digits, lines[i].cost.total_us);
+        printf("%s %-*s %8.*f  " FOLD, i ? " " : "*", width, lines[i].name, digits, lines[i].cost.total_us);
         for (int t = 0; t < PLAN_TERMS; t++)
             if (shown[t])
-                printf(" %9.*f" FOLD, digits, lines[i].us[t]);
+                printf(" %*.*f" FOLD, wide[t], digits, lines[i].us[t]);
         printf("  %s\n", i ? lines[i].why : "fastest");
     }
 }
