@@ -18,8 +18,20 @@ static hx_status_t refuse(const char *path, int line, const char *why)
     return HX_ERR_ENV;
 }
 
+/* Entries for several nodes: those taken, those for other providers, and one of these providers. */
+struct others {
+    int taken, passed;
+    char provider[HX_TABLE_PROVIDER_BYTES];
+};
+
+/* Does what was measured over a provider ("": within a node) hold over the job's (NULL: it has one node)? */
+static int serves(const char *measured, const char *provider)
+{
+    return !measured[0] || (provider && !strcmp(measured, hx_table_provider(provider)));
+}
+
 /* Add what of a file serves here. One that cannot be read, or of another machine, is passed over, unless strict. */
-static hx_status_t file_take(struct hx_table *all, const char *path, const char *provider, int strict)
+static hx_status_t file_take(struct hx_table *all, const char *path, const char *provider, int strict, struct others *others)
 {
     struct hx_table *table;
     char why[256];
@@ -40,7 +52,7 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
         table->n = table->nmodels = 0;
     }
     for (int i = 0; i < table->nmodels && status == HX_SUCCESS; i++)
-        if (!table->models[i].provider[0] || (provider && !strcmp(table->models[i].provider, provider)))
+        if (serves(table->models[i].provider, provider))
             status = hx_table_model_add(all, &table->models[i]);
     for (int i = 0; i < table->n && status == HX_SUCCESS; i++) {
         if (!hx_candidate_name_is_known(table->entries[i].plan)) {
@@ -49,21 +61,25 @@ static hx_status_t file_take(struct hx_table *all, const char *path, const char 
                 status = refuse(path, table->entries[i].line, why);
             else if (unknown++ == 0)
                 hx_warn("HX_TABLE: %s:%d: %s: Hierax ignores this entry", path, table->entries[i].line, why);
-        } else if (table->entries[i].nnodes == 1 || (provider && !strcmp(table->entries[i].provider, provider)))
+        } else if (serves(table->entries[i].nnodes == 1 ? "" : table->entries[i].provider, provider)) {
             status = hx_table_add(all, &table->entries[i]);
-        else
+            others->taken += table->entries[i].nnodes > 1;
+        } else {
             passed++;
+            strcpy(others->provider, table->entries[i].provider);
+        }
     }
     if (unknown > 1)
         hx_warn("HX_TABLE: %s: Hierax ignores %d more entries with unknown plans", path, unknown - 1);
     hx_info("HX_TABLE: %s: %d entries, %d more for other providers than %s; %d cost models", path, table->n - passed - unknown,
             passed, provider ? provider : "none", table->nmodels);
+    others->passed += passed;
     hx_table_free(table);
     return status;
 }
 
 /* Take the last file first, so that the first has the last word. Empty parts are skipped: a.json: is a.json. */
-static hx_status_t files_take(struct hx_table *all, char *paths, const char *provider, int strict)
+static hx_status_t files_take(struct hx_table *all, char *paths, const char *provider, int strict, struct others *others)
 {
     hx_status_t status = HX_SUCCESS;
     char *colon = paths;
@@ -71,7 +87,7 @@ static hx_status_t files_take(struct hx_table *all, char *paths, const char *pro
     while (status == HX_SUCCESS && colon) {
         char *path = (colon = strrchr(paths, ':')) ? colon + 1 : paths;
         if (*path)
-            status = file_take(all, path, provider, strict);
+            status = file_take(all, path, provider, strict, others);
         if (colon)
             *colon = '\0';
     }
@@ -102,12 +118,16 @@ hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void 
 {
     struct hx_table *all = hx_table_new();
     char *paths = strdup(env->table);
+    struct others others = {0};
 
     if (env->source[HX_ENV_IDX_table] == HX_SOURCE_SITE)
         hx_info("HX_TABLE is not set: using the site's table %s", env->table);
-    hx_status_t status = all && paths ? files_take(all, paths, provider, env->table_strict)
+    hx_status_t status = all && paths ? files_take(all, paths, provider, env->table_strict, &others)
                                       : hx_fail(HX_ERR_NOMEM, "no memory for a tuning table");
 
+    if (status == HX_SUCCESS && provider && others.passed && !others.taken && env->source[HX_ENV_IDX_table] != HX_SOURCE_SITE)
+        hx_warn("HX_TABLE=%s has no entries for provider %s, but %d for other providers, such as %s: without entries the cost model chooses "
+                "plans between nodes", env->table, provider, others.passed, others.provider);
     *tuning = NULL;
     *bytes = 0;
     if (status == HX_SUCCESS)

@@ -164,6 +164,14 @@ static void read_numbers(struct reader *r, struct hx_table_entry *entry)
     entry->numbers = (enum hx_numbers)numbers;
 }
 
+static void read_provider(struct reader *r, char provider[HX_TABLE_PROVIDER_BYTES])
+{
+    char text[HX_TABLE_PROVIDER_BYTES] = "";
+
+    read_text(r, "provider", text, sizeof(text));
+    strcpy(provider, hx_table_provider(text));
+}
+
 static void read_entry(struct reader *r, struct hx_table_entry *entry)
 {
     char name[32], placement[16];
@@ -189,7 +197,7 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     if (r->status == HX_SUCCESS && strcmp(placement, "block") != 0 && strcmp(placement, "other") != 0)
         bad(r, " is neither \"block\" nor \"other\"", "placement");
     entry->in_order = r->status == HX_SUCCESS && !strcmp(placement, "block");
-    read_text(r, "provider", entry->provider, sizeof(entry->provider));
+    read_provider(r, entry->provider);
     read_pair(r, "bytes", 0, 1, bytes);
     entry->from_bytes = bytes[0];
     entry->to_bytes = bytes[1];
@@ -218,7 +226,7 @@ static void read_machine(struct reader *r, struct hx_table *table)
 
 static void read_model(struct reader *r, struct hx_table_model *model)
 {
-    read_text(r, "provider", model->provider, sizeof(model->provider));
+    read_provider(r, model->provider);
     model->points = (int)read_integer(r, "points", 1, INT_MAX);
     for (int k = 0; k < HX_COST_PARAMETERS && r->status == HX_SUCCESS; k++) {
         const struct hx_cost_parameter *parameter = &hx_cost_parameters[k];

@@ -2,6 +2,7 @@
 /* The tuning table in memory: finding, adding, and whether it holds for this machine. */
 #include "hier/table/table.h"
 #include "runtime/base/error.h"
+#include "runtime/base/provider_name.h"
 #include "topo/cpu_model.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,11 @@ const char *hx_table_foreign(const struct hx_table *table, char text[256])
 const char *const hx_numbers_names[HX_NUMBERS_COUNT] = {
     [HX_NUMBERS_FLOAT] = "float", [HX_NUMBERS_HALF] = "half", [HX_NUMBERS_INTEGER] = "integer", [HX_NUMBERS_OWN] = "own"};
 
+const char *hx_table_provider(const char *provider)
+{
+    return strcmp(provider, HX_TCP_NAME_BEFORE) ? provider : HX_TCP_NAME;
+}
+
 /* A scan is in order whatever the operation. */
 void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_traits traits, const struct hx_shape *shape,
                   const char *provider)
@@ -70,7 +76,7 @@ void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_tra
     entry->max_local = shape->max_local;
     entry->in_order = hx_shape_is_in_order(shape);
     if (shape->nnodes > 1 && provider)
-        snprintf(entry->provider, sizeof(entry->provider), "%s", provider);
+        snprintf(entry->provider, sizeof(entry->provider), "%s", hx_table_provider(provider));
 }
 
 static int key_order(const struct hx_table_entry *a, const struct hx_table_entry *b)
@@ -167,7 +173,7 @@ static int is_of_kind(const struct hx_table_model *model, int k)
 const struct hx_table_model *hx_table_model(const struct hx_table *table, const char *provider)
 {
     for (int i = 0; i < table->nmodels; i++)
-        if (!strcmp(table->models[i].provider, provider))
+        if (!strcmp(table->models[i].provider, hx_table_provider(provider)))
             return &table->models[i];
     return NULL;
 }
@@ -191,7 +197,7 @@ void hx_table_model_fill(struct hx_table_model *model, const char *provider, con
     struct hx_cost_params all = *params;
 
     *model = (struct hx_table_model){.points = points};
-    snprintf(model->provider, sizeof(model->provider), "%s", provider);
+    snprintf(model->provider, sizeof(model->provider), "%s", hx_table_provider(provider));
     for (int k = 0; k < HX_COST_PARAMETERS; k++)
         if (is_of_kind(model, k))
             model->values[k] = *hx_cost_parameter(&all, k);

@@ -41,7 +41,7 @@ struct hx_table_entry {
     int shared_alloc;                             /* buffers in memory of hx_alloc */
     int nnodes, min_local, max_local;        /* shape: nodes; ranks on the emptiest and the fullest */
     int in_order;                            /* 1: every node holds a run of ranks ("block"), 0: not ("other") */
-    char provider[HX_TABLE_PROVIDER_BYTES];  /* libfabric's name of it; "" on one node */
+    char provider[HX_TABLE_PROVIDER_BYTES];  /* as hx_table_provider has it; "" on one node */
     uint64_t from_bytes, to_bytes;           /* of the whole vector, both included */
     int64_t measured_bytes;                  /* the size that was measured; -1: the file does not say */
     /* the result */
@@ -104,6 +104,9 @@ int hx_table_same_key(const struct hx_table_entry *a, const struct hx_table_entr
 
 /* Add an entry. Other entries with its key that hold for some of its sizes are cut or dropped. HX_ERR_NOMEM. */
 hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry);
+
+/* A provider as tables name it: native TCP by its newer name. A time over the same network holds whatever libfabric calls its provider. */
+const char *hx_table_provider(const char *provider);
 
 /* Fill in the key: all but the sizes and the result. provider NULL: one node. */
 void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_traits traits, const struct hx_shape *shape,

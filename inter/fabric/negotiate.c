@@ -7,6 +7,7 @@
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/env.h"
+#include "runtime/base/provider_name.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include <arpa/inet.h>
@@ -191,9 +192,9 @@ void hx_names_join(const struct fi_info *list, const char *interface_of, char *t
 
 static const char *other_name_of_tcp(const char *provider)
 {
-    if (provider && strcmp(provider, "tcp") == 0)
-        return "net";
-    return provider && strcmp(provider, "net") == 0 ? "tcp" : NULL;
+    if (provider && strcmp(provider, HX_TCP_NAME) == 0)
+        return HX_TCP_NAME_BEFORE;
+    return provider && strcmp(provider, HX_TCP_NAME_BEFORE) == 0 ? HX_TCP_NAME : NULL;
 }
 
 /* If the provider is in one of the lists, by either name, HX_NIC is wrong. Else there is no such provider. */

@@ -3,6 +3,7 @@
  * hx_provider_traits. */
 #include "inter/fabric/provider.h"
 #include "runtime/base/env.h"
+#include "runtime/base/provider_name.h"
 #include <dlfcn.h>
 #include <fnmatch.h>
 #include <rdma/fi_errno.h>
@@ -62,10 +63,10 @@ static const struct hx_provider_traits providers[] = {
     {.names = {"psm3"}, .by_default = 1, .not_on = "TCP-*", DEVICE, .lacks_wait_object = 1},
     {.names = {"opx"}, .by_default = 1, DEVICE},
     {.names = {"verbs;ofi_rxm"}, .by_default = 1, DEVICE, .has_device_file = 1},
-    /* Native TCP: net in libfabric 1.17, tcp later. The tcp of 1.17 has no RDM endpoints. Unexpected messages must not stop their
+    /* Native TCP. Unexpected messages must not stop their
      * connection. 1.17 keeps 4 of each peer, if they are short, and 2.1 keeps 64. In 2.1 each of 1,024 requests has a buffer for a
      * short one, of 16 KiB. */
-    {.names = {"tcp", "net"}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
+    {.names = {HX_TCP_NAME, HX_TCP_NAME_BEFORE}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
      .direct = HX_DIRECT_IF_SPACE, .breaks_on_excess = 1, .faults_before = FI_VERSION(1, 20),
      .forgets_since = FI_VERSION(1, 0),
      .variables = {{.name = "FI_NET_MAX_SAVED", .value = "1024"},

@@ -4,7 +4,7 @@ hx_sources += runtime/base/clock.c runtime/base/clock.h runtime/base/coll.c runt
     runtime/base/error.c runtime/base/error.h runtime/base/files.c runtime/base/files.h runtime/base/handle.c \
     runtime/base/handle.h runtime/base/keyvalue.c runtime/base/keyvalue.h runtime/base/log.c runtime/base/log.h \
     runtime/base/memcpy.c runtime/base/memcpy.h runtime/base/probe.h runtime/base/process.c runtime/base/process.h \
-    runtime/base/reduce.c runtime/base/reduce.h runtime/base/reduce_table.h runtime/base/name_distance.h runtime/base/size.h runtime/base/sockets.c \
+    runtime/base/reduce.c runtime/base/reduce.h runtime/base/reduce_table.h runtime/base/name_distance.h runtime/base/provider_name.h runtime/base/size.h runtime/base/sockets.c \
     runtime/base/sockets.h runtime/base/strangers.h runtime/base/stream.c runtime/base/stream.h runtime/base/streams.h \
     runtime/base/trace.c runtime/base/trace.h runtime/base/user_table.c runtime/base/user_table.h runtime/base/version.h
 

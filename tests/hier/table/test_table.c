@@ -145,6 +145,7 @@ static void models_are_read_as_written(void **state)
     assert_int_equal(again->nmodels, 2);
     assert_null(hx_table_model(again, "efa"));
     assert_int_equal(hx_table_model(again, "net")->points, 5);
+    assert_ptr_equal(hx_table_model(again, "tcp"), hx_table_model(again, "net")); /* both are native TCP */
     hx_cost_defaults(&found, 1);
     hx_table_model_use(hx_table_model(again, ""), &found);
     assert_true(found.intra_gb_s == 6.5 && found.net_alpha_us == 18);
