@@ -43,9 +43,7 @@ const char *hx_table_foreign(const struct hx_table *table, char text[256])
     struct hx_table_machine here;
 
     machine_here(&here);
-    if (strcmp(made->hierax, here.hierax) != 0)
-        snprintf(text, 256, "it was made by Hierax %s, this is %s", made->hierax, here.hierax);
-    else if (strcmp(made->cpu, here.cpu) != 0)
+    if (strcmp(made->cpu, here.cpu) != 0)
         snprintf(text, 256, "it was made on \"%s\", this machine has \"%s\"", made->cpu, here.cpu);
     else if (made->cpus != here.cpus)
         snprintf(text, 256, "it was made on %d processing units, this machine has %d", made->cpus, here.cpus);

@@ -62,9 +62,9 @@ struct hx_table_model {
     int line;                          /* of the file it was read from */
 };
 
-/* These must be the same on the machine where a table is made and where it is used. */
+/* The processor must be the same on the machine where a table is made and where it is used. */
 struct hx_table_machine {
-    char hierax[16];               /* version of Hierax */
+    char hierax[16];               /* version of Hierax that made the table; later versions use it too */
     char cpu[HX_TABLE_CPU_BYTES];  /* model */
     int cpus;                      /* processing units of the machine */
 };

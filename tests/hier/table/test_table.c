@@ -112,6 +112,8 @@ static void a_file_is_read_as_written(void **state)
         assert_true(again->entries[i].us == 1.5 && again->entries[i].default_us == 2.25);
         assert_true(again->entries[i].slice_bytes == table->entries[i].slice_bytes);
     }
+    strcpy(again->machine.hierax, "0.0.9"); /* tables of earlier versions hold */
+    assert_null(hx_table_foreign(again, why));
     again->machine.cpus++;
     assert_non_null(strstr(hx_table_foreign(again, why), "processing units"));
     hx_table_free(table);
