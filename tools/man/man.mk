@@ -5,23 +5,24 @@ man_tools = man/coll_run.1 man/coll_bench.1 man/coll_plan.1 man/coll_tune.1 man/
 man_api = man/hierax_start.3 man/hierax_requests.3 man/hierax_types.3
 man_topics = man/hierax-launch.7 man/hierax-operations.7 man/hierax-security.7 man/hierax-tuning.7 man/hierax-tutorial.7
 man_MANS = $(man_tools) $(man_api) $(man_topics) man/hierax.7
+man_needs = $(srcdir)/tools/man/manpages.awk config.status # which has the version
 man_awk = $(AWK) -v version=$(PACKAGE_VERSION) -f $(srcdir)/tools/man/manpages.awk
 
 # A tool that cannot run here (built for another machine, or without python3) gets a page that names the command for its options.
-$(man_tools): $(bin_PROGRAMS) $(dist_bin_SCRIPTS) tools/coll_report tools/coll_trace $(srcdir)/tools/man/manpages.awk
+$(man_tools): $(bin_PROGRAMS) $(dist_bin_SCRIPTS) tools/coll_report tools/coll_trace $(man_needs)
 	$(AM_V_GEN)$(MKDIR_P) man && name=`basename $@ .1` && tool=tools/$$name && { test -f $$tool || tool=$(srcdir)/$$tool; } && \
 	{ env -i PATH="$$PATH" ASAN_OPTIONS=detect_leaks=0 $$tool --help 2>/dev/null || \
 	    printf 'Usage: %s [OPTION...]\nA tool of Hierax.\n\n%s --help lists its options.\n' $$name $$name; } >$@.help && \
 	$(man_awk) -v kind=tool -v name=$$name $@.help >$@.tmp && rm -f $@.help && mv -f $@.tmp $@
-man/api.stamp: $(srcdir)/runtime/hierax.h $(srcdir)/tests/tools/man_examples.c $(srcdir)/tools/man/manpages.awk
+man/api.stamp: $(srcdir)/runtime/hierax.h $(srcdir)/tests/tools/man_examples.c $(man_needs)
 	$(AM_V_GEN)$(MKDIR_P) man && rm -f man/*.3 && $(man_awk) -v kind=api -v dir=man $(srcdir)/runtime/hierax.h \
 	    $(srcdir)/tests/tools/man_examples.c && touch $@
 $(man_api): man/api.stamp
-man/hierax.7: tests/runtime/base/print_env$(EXEEXT) $(srcdir)/runtime/base/counter.def $(srcdir)/tools/man/manpages.awk
+man/hierax.7: tests/runtime/base/print_env$(EXEEXT) $(srcdir)/runtime/base/counter.def $(man_needs)
 	$(AM_V_GEN)$(MKDIR_P) man && { env -i PATH="$$PATH" ASAN_OPTIONS=detect_leaks=0 tests/runtime/base/print_env; \
 	    cat $(srcdir)/runtime/base/counter.def; } | $(man_awk) -v kind=settings >$@.tmp && mv -f $@.tmp $@
 
-$(man_topics): $(srcdir)/tools/man/manpages.awk $(man_topics:man/%=$(srcdir)/tools/man/%.md)
+$(man_topics): $(man_needs) $(man_topics:man/%=$(srcdir)/tools/man/%.md)
 	$(AM_V_GEN)$(MKDIR_P) man && $(man_awk) -v kind=topic $(srcdir)/tools/man/`basename $@`.md >$@.tmp && mv -f $@.tmp $@
 
 # each function has a page, or a link to the page of its blocking form
