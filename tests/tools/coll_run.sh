@@ -99,6 +99,9 @@ expect 2 '--hosts a:0: a:0: expected a number of ranks from 1' --hosts a:0 true
 expect 2 '--hosts a:x: a:x: expected a number of ranks from 1' --hosts a:x true
 expect 2 '--hosts a,,b: "" is not a host: expected HOST or HOST:RANKS' --hosts a,,b true
 expect 2 '--hosts -x: "-x" is not a host' --hosts=-x true
+expect 2 '--hosts a, b: " b" is not a host' --hosts 'a, b' true
+expect 2 '--hosts a:2:3: "a:2:3" is not a host: expected HOST or HOST:RANKS, such as a, user@b:4 or' --hosts a:2:3 true
+expect 2 '--hosts u@: "u@" is not a host' --hosts u@ true
 expect 2 'these hosts have 3 ranks, but -n is 4' -n 4 --hosts a:1,b:2 true
 expect 2 'these hosts have at least 3 ranks, but -n is 2' -n 2 --hosts a,b:2 true
 expect 2 'emulates nodes on one machine: leave out this setting, or --hosts' --nodes 2 --hosts a,b true
@@ -121,6 +124,7 @@ expect 0 - --agent "$work/agent" --hosts a,b:2 seq 20000
 [ "$(seq 200000 | "$run" --agent "$work/agent" --hosts a,b -- sh -c '[ $HX_RANK = 1 ] || cat' 2>/dev/null | cksum)" = "$(seq 200000 | cksum)" ] ||
     fail "--hosts: rank 0 did not get all of the standard input, or not all came back"
 expect 0 - --agent "$work/agent" --hosts a,b true </dev/zero # which no rank reads
+expect 0 'coll_run: host fd00::2: fd00::2 has a motto' --agent "$work/agent" --hosts '[fd00::2]:2,u@::1,u@b:1' true
 expect 5 'rank 2 (pid [0-9]* on b) exited with status 5' --agent "$work/agent" --hosts a,b:2 -- sh -c '[ $HX_RANK != 2 ] || exit 5; sleep 30'
 expect 1 'rank [0-2] (pid [0-9]* on [ab]) exited with status 1' --agent "$work/agent" --hosts a,b:2 false
 expect 1 'coll_run: host a: the agent "false a" ended with status 1' --agent false --hosts a true

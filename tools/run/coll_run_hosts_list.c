@@ -2,27 +2,40 @@
 /* The list of --hosts: "a,b:4". */
 #include "tools/run/coll_run_hosts.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RANKS_MAX 16384
 
-/* "name[:count]": its length in text. */
+/* Can an agent be given this name? It may have a user in front. Colons are an IPv6 address's, else one is left from a wrong number. */
+static int is_host(const char *name)
+{
+    const char *address = strrchr(name, '@') ? strrchr(name, '@') + 1 : name;
+    unsigned char bytes[sizeof(struct in6_addr)];
+    char plain[NAME_BYTES];
+
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(address, "%"), address); /* without its zone, as in fe80::1%eth0 */
+    return *address && *name != '-' && !strpbrk(name, " \t\r\n[]") && (!strchr(name, ':') || inet_pton(AF_INET6, plain, bytes) == 1);
+}
+
+/* "name[:count]", or "[address]:count": its length in text. */
 static size_t host_parse(const char *text, struct host *host, char *error, size_t room)
 {
     const size_t bytes = strcspn(text, ",");
     const char *colon = memrchr(text, ':', bytes), *bracket = memrchr(text, ']', bytes);
     const int has_count = colon && (!bracket || bracket < colon) && (bracket || memchr(text, ':', bytes) == colon);
     const size_t name = has_count ? (size_t)(colon - text) : bytes;
+    const int brackets = bracket && *text == '[' && bracket == text + name - 1; /* which ssh does not take */
     char *end;
 
     *host = (struct host){.errors = -1, .channel = {.in = -1, .out = -1}};
-    if (name == 0 || name >= NAME_BYTES || *text == '-') {
-        snprintf(error, room, "\"%.*s\" is not a host: expected HOST or HOST:RANKS", (int)bytes, text);
+    snprintf(host->name, sizeof host->name, "%.*s", (int)name - 2 * brackets, text + brackets);
+    if (name >= NAME_BYTES || !is_host(host->name)) {
+        snprintf(error, room, "\"%.*s\" is not a host: expected HOST or HOST:RANKS, such as a, user@b:4 or [fd00::2]:4", (int)bytes, text);
         return 0;
     }
-    snprintf(host->name, sizeof host->name, "%.*s", (int)name, text);
     if (has_count) {
         const unsigned long n = strtoul(colon + 1, &end, 10);
 
