@@ -172,6 +172,18 @@ static void read_provider(struct reader *r, char provider[HX_TABLE_PROVIDER_BYTE
     strcpy(provider, hx_table_provider(text));
 }
 
+/* It may be missing: older tables have cold calls only. */
+static void read_loop(struct reader *r, struct hx_table_entry *entry)
+{
+    char name[16] = "cold";
+
+    if (json_object_object_get_ex(r->from, "loop", NULL))
+        read_text(r, "loop", name, sizeof(name));
+    if (r->status == HX_SUCCESS && strcmp(name, "cold") != 0 && strcmp(name, "mixed") != 0)
+        bad(r, " is neither \"cold\" nor \"mixed\"", "loop");
+    entry->mixed = !strcmp(name, "mixed");
+}
+
 static void read_entry(struct reader *r, struct hx_table_entry *entry)
 {
     char name[32], placement[16];
@@ -202,6 +214,7 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     entry->from_bytes = bytes[0];
     entry->to_bytes = bytes[1];
     entry->measured_bytes = json_object_object_get_ex(r->from, "measured", NULL) ? read_integer(r, "measured", 0, INT64_MAX) : -1;
+    read_loop(r, entry);
     read_text(r, "plan", entry->plan, sizeof(entry->plan));
     entry->slice_bytes = read_slice(r, "slice");
     entry->us = read_number(r, "us");

@@ -41,6 +41,8 @@ static void write_entry(FILE *out, const struct hx_table_entry *entry)
     fprintf(out, "\"nodes\": %d, \"ranks_per_node\": [%d, %d], \"placement\": \"%s\"", entry->nnodes, entry->min_local, entry->max_local,
             entry->in_order ? "block" : "other");
     write_member(out, "provider", entry->provider);
+    if (entry->mixed)
+        write_member(out, "loop", "mixed");
     fprintf(out, ", \"bytes\": [%llu, ", (unsigned long long)entry->from_bytes);
     if (entry->to_bytes > INT64_MAX)
         fprintf(out, "null]");

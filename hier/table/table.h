@@ -15,7 +15,7 @@
  *     ],
  *     "entries": [
  *       {"collective": "allreduce", "commutative": true, "datatype": "float", "alloc": false, "nodes": 4, "ranks_per_node": [2, 2], "placement": "block", "provider": "efa",
- *        "bytes": [5793, 23170], "measured": 8192, "plan": "hier(nary,ring,nary) x2", "slice": 0, "us": 31.5, "default_us": 40.2,
+ *        "loop": "mixed", "bytes": [5793, 23170], "measured": 8192, "plan": "hier(nary,ring,nary) x2", "slice": 0, "us": 31.5, "default_us": 40.2,
  *        "default_plan": "hier(nary,circulant,nary)"},
  *       ...
  *     ]
@@ -47,6 +47,7 @@ struct hx_table_entry {
     /* the result */
     char plan[HX_CANDIDATE_NAME_BYTES];      /* as hx_candidate_name */
     uint64_t slice_bytes;                    /* of the vector, HX_SLICE_LEAST to HX_SLICE_MOST; 0: as the planner cuts it */
+    int mixed;                               /* times are the geometric means of cold and of warm calls; 0: of cold ones */
     double us;                               /* median time of a call */
     char default_plan[HX_CANDIDATE_NAME_BYTES]; /* the cost model's choice, and its time */
     double default_us;

@@ -51,6 +51,9 @@ says "7 entries" 0 check t.json
 # shellcheck disable=SC2086
 tunes 4 2 $some --budget 60s -o t.json
 [ "$(entries t.json)" = 14 ] || { fail "the entries for another shape are not kept"; cat t.json >&2; }
+[ "$(grep -c '"loop": "mixed"' t.json)" = 14 ] || fail "the table does not say that calls were cold and warm"
+sed 's/"loop": "mixed", //' t.json >older.json
+says "14 entries were measured with cold calls only" 0 check older.json
 grep -q '"nodes": 2, "ranks_per_node": \[2, 2\]' t.json || fail "no entry for 2 nodes of 2 ranks"
 says "14 entries" 0 check t.json
 ! grep -q warning both || fail "a fresh table has a warning: $(cat both)"

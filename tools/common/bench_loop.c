@@ -50,7 +50,13 @@ static void rewrite_input(const struct bench_loop *l, uint32_t call)
 
 static int is_cold(const struct bench_loop *l)
 {
-    return l->o->loop == BENCH_COLD;
+    return l->kind == BENCH_COLD;
+}
+
+void bench_loop_use(struct bench_loop *l, enum bench_loop_kind kind)
+{
+    l->kind = kind;
+    rewrite_input(l, l->call);
 }
 
 static int call_library(const struct bench_loop *l, uint32_t call)
@@ -183,7 +189,8 @@ static double rewriting_measure(struct bench_loop *l)
 int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns)
 {
     int failed = time_once(l, action, ns);
-    *ns = *ns > l->rewriting_ns ? *ns - l->rewriting_ns : 0;
+    const double more_ns = is_cold(l) ? l->rewriting_ns : 0;
+    *ns = *ns > more_ns ? *ns - more_ns : 0;
     return failed;
 }
 
@@ -205,7 +212,7 @@ static void sizes_set(struct bench_loop *l)
     const size_t p = (size_t)l->job->size, element = hx_dtype_rows[l->o->dtype].bytes;
 
     /* not all ranks wait for all, so calls in a row would overlap */
-    l->apart = l->o->loop != BENCH_AHEAD && (bench_is_rooted(row->collective) || hx_coll_is_scan(hx_function_coll(row->collective)));
+    l->apart = l->kind != BENCH_AHEAD && (bench_is_rooted(row->collective) || hx_coll_is_scan(hx_function_coll(row->collective)));
     /* only a root has one buffer for input and output */
     l->in_place = row->collective == HX_FUNCTION_BCAST ||
                   (l->o->in_place && (!bench_is_rooted(row->collective) || l->job->rank == (int)l->o->root));
@@ -232,7 +239,7 @@ static void sizes_set(struct bench_loop *l)
 uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row)
 {
     struct bench_row copy = *row;
-    struct bench_loop l = {.o = o, .job = job, .row = &copy};
+    struct bench_loop l = {.o = o, .job = job, .row = &copy, .kind = o->loop};
 
     sizes_set(&l);
     return l.pair_bytes * copy.pairs;
@@ -279,7 +286,7 @@ static uint64_t iterations_choose(const struct bench_loop *l)
 
     if (l->o->iterations)
         return l->o->iterations;
-    if (l->o->loop == BENCH_AHEAD)
+    if (l->kind == BENCH_AHEAD)
         return MAX(10, MIN(100, AHEAD_BYTES / (bytes + 1)));
     return bytes <= BENCH_BATCH_BYTES && !l->apart ? 100 : 1;
 }
@@ -287,7 +294,7 @@ static uint64_t iterations_choose(const struct bench_loop *l)
 int bench_loop_open(struct bench_loop *l, const struct bench_options *o, const struct bench_job *job,
                     struct bench_row *row)
 {
-    *l = (struct bench_loop){.o = o, .job = job, .row = row};
+    *l = (struct bench_loop){.o = o, .job = job, .row = row, .kind = o->loop};
     sizes_set(l);
     row->iterations = iterations_choose(l);
     if (counts_open(l) || buffers_open(l))

@@ -17,11 +17,11 @@ static struct json_object *entry_tell(const struct hx_table_entry *e)
 
     snprintf(ranks, sizeof(ranks), e->min_local == e->max_local ? "%d" : "%d to %d", e->min_local, e->max_local);
     return info_new("collective=%s operation=%s datatype=%s memory=%s nodes=%d ranks_per_node=%s placement=%s provider=%s "
-                    "from_bytes=%lu to_bytes=%p measured=%p plan=%s slice=%p us=%g default_us=%g default_plan=%s",
+                    "from_bytes=%lu to_bytes=%p measured=%p loop=%s plan=%s slice=%p us=%g default_us=%g default_plan=%s",
                     hx_coll_name(e->coll), e->ordered ? "in order" : "any order",
                     hx_coll_reduces(e->coll) ? hx_numbers_names[e->numbers] : NULL, e->shared_alloc ? "of hx_alloc" : NULL,
                     e->nnodes, ranks, e->in_order ? "block" : "other", e->provider[0] ? e->provider : NULL, e->from_bytes,
-                    bytes_of(e->to_bytes), e->measured_bytes < 0 ? NULL : json_object_new_int64(e->measured_bytes), e->plan,
+                    bytes_of(e->to_bytes), e->measured_bytes < 0 ? NULL : json_object_new_int64(e->measured_bytes), e->mixed ? "mixed" : "cold", e->plan,
                     e->slice_bytes ? bytes_of(e->slice_bytes) : NULL, e->us, e->default_us, e->default_plan);
 }
 

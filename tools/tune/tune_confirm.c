@@ -102,6 +102,7 @@ enum tune_outcome tune_confirm_point(struct tune_run *run, struct tune_point *po
     if (outcome != TUNE_MEASURED || plans[0].lap.rounds < TUNE_LEAST_ROUNDS)
         return outcome == TUNE_MEASURED ? TUNE_SPOILED : outcome;
     point->raced = 2;
+    entry->mixed = 1;
     entry->default_us = race.default_ns / 1e3;
     entry->us = entry->default_us * ratio->median;
     if (ratio->high < 1 / (1 + race.least_gain))

@@ -170,7 +170,7 @@ static int check(const struct tune_options *o)
 
     for (int f = 0; f < o->nfiles; f++) {
         struct hx_table *table = tune_table_read(o->files[f]);
-        int changed = 0, slower = 0;
+        int changed = 0, slower = 0, cold = 0;
         char text[256], why[OPTION_TEXT_BYTES];
         if (!table) {
             status = 2;
@@ -178,6 +178,7 @@ static int check(const struct tune_options *o)
         }
         for (int i = 0; i < table->n; i++) {
             const struct hx_table_entry *e = &table->entries[i];
+            cold += !e->mixed;
             changed += strcmp(e->plan, e->default_plan) != 0 || e->slice_bytes;
             slower += e->us > e->default_us * (1 + TUNE_MARGIN);
             if (entry_check(e, why) < 0) {
@@ -190,6 +191,8 @@ static int check(const struct tune_options *o)
         for (int i = 0; i < table->nmodels; i++)
             printf("%s: cost model of %s, fitted to %d points\n", o->files[f],
                    table->models[i].provider[0] ? table->models[i].provider : "the node", table->models[i].points);
+        if (cold)
+            printf("%s: %d entries were measured with cold calls only; run coll_tune again to measure warm ones too\n", o->files[f], cold);
         if (slower)
             printf("%s: warning: %d entries measured slower than the default\n", o->files[f], slower);
         if (hx_table_foreign(table, text))

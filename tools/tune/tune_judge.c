@@ -208,6 +208,7 @@ static struct json_object *doc_new(const char *shape, struct hx_traits traits, c
     json_add_real(profile, "core_gb_s", "%.6g", net.core_gb_s);
     json_add_real(profile, "message_us", "%.6g", net.message_us);
     json_object_object_add(doc, "network", profile);
+    json_add_text(doc, "loop", "mixed");
     json_object_object_add(doc, "points", points);
     return doc;
 }

@@ -13,6 +13,10 @@
 #define VISIT_NS 2e6 /* at most, of one way in one round: what takes less is repeated */
 #define VISIT_REPETITIONS 25
 
+/* The loops of each visit. A way's time is the geometric mean of its times in them: entries are for programs of both kinds. */
+static const enum bench_loop_kind mix[] = {BENCH_COLD, BENCH_WARM};
+enum { LOOPS = sizeof(mix) / sizeof(*mix) };
+
 static volatile sig_atomic_t told_to_stop;
 
 static void on_signal(int number)
@@ -115,27 +119,40 @@ static void way_set(struct tuner *t, int way, const struct tune_point *point, co
     way_use(t, way);
 }
 
-/* A visit: a call that finds its slots in the cache again, then the repetitions. */
+/* A visit: in each loop a call that finds its slots, and warm also its buffers, in the cache again, then the repetitions. */
 static int visit_way(struct tuner *t, int way, double *ns)
 {
     double unused;
     int failed = 0;
 
     bench_backend_use(t->comms[way]);
-    if (t->loop.row->iterations == 1)
-        failed = bench_loop_time(&t->loop, CALL_LIBRARY, &unused);
-    for (int i = 0; i < t->repetitions && !failed; i++)
-        failed = bench_loop_time(&t->loop, CALL_LIBRARY, &ns[i]);
+    for (int k = 0; k < LOOPS; k++) {
+        bench_loop_use(&t->loop, mix[k]);
+        if (t->loop.row->iterations == 1)
+            failed = failed || bench_loop_time(&t->loop, CALL_LIBRARY, &unused);
+        for (int i = 0; i < t->repetitions && !failed; i++)
+            failed = bench_loop_time(&t->loop, CALL_LIBRARY, ns++);
+    }
     bench_backend_use(NULL);
     return failed;
+}
+
+/* From the repetitions of a visit. */
+static double visit_mean(double *ns, int repetitions)
+{
+    double logs = 0;
+
+    for (int k = 0; k < LOOPS; k++)
+        logs += log(fmax(median(ns + k * repetitions, (size_t)repetitions), 0.1));
+    return exp(logs / LOOPS);
 }
 
 /* tune_round_fn */
 static enum tune_outcome visit_round(void *ctx, const int *order, int n, double ns[TUNE_WAYS], double *used)
 {
     struct tuner *t = ctx;
-    double mine[TUNE_WAYS * VISIT_REPETITIONS + 3], all[TUNE_WAYS * VISIT_REPETITIONS + 3], stolen = stolen_ticks();
-    const int k = t->repetitions;
+    double mine[TUNE_WAYS * LOOPS * VISIT_REPETITIONS + 3], all[TUNE_WAYS * LOOPS * VISIT_REPETITIONS + 3], stolen = stolen_ticks();
+    const int k = LOOPS * t->repetitions;
 
     for (int i = 0; i < n; i++)
         if (visit_way(t, order[i], mine + i * k))
@@ -154,7 +171,7 @@ static enum tune_outcome visit_round(void *ctx, const int *order, int n, double 
     }
     t->measured++;
     for (int i = 0; i < n; i++)
-        ns[order[i]] = median(all + i * k, (size_t)k);
+        ns[order[i]] = visit_mean(all + i * k, t->repetitions);
     return TUNE_MEASURED;
 }
 
@@ -170,7 +187,7 @@ static int warm_up(struct tuner *t, const int *ways, int n)
         failed = bench_loop_warm_up(&t->loop) || (i == 0 && bench_loop_time(&t->loop, CALL_LIBRARY, &first));
         bench_backend_use(NULL);
     }
-    first *= (double)t->loop.row->iterations;
+    first *= LOOPS * (double)t->loop.row->iterations;
     if (failed || bench_allreduce(&first, &worst, 1, HX_FLOAT64, HX_MAX))
         return -1;
     visit_ns = visit_ns < VISIT_NS ? visit_ns : VISIT_NS;

@@ -129,7 +129,7 @@ void tune_summary(const struct tune_run *run)
             s.costly, TUNE_COSTLY, s.behind, TUNE_WAYS);
     if (s.untried)
         fprintf(out, "# time was too short to try %d more\n", s.untried);
-    fprintf(out, "# speedup: default time / chosen time; dtype %s, op %s%s\n", bench_dtype_names[b->dtype], bench_op_names[b->op],
+    fprintf(out, "# speedup: default time / chosen time, cold and warm calls; dtype %s, op %s%s\n", bench_dtype_names[b->dtype], bench_op_names[b->op],
             b->alloc ? ", memory of hx_alloc" : "");
 }
 
@@ -246,6 +246,7 @@ struct json_object *tune_json(const struct tune_run *run, int complete)
     struct json_object *j = bench_facts_json(&run->o->bench, &run->job), *points = json_object_new_array();
 
     json_add_int(j, "hierax_tune", REPORT_VERSION);
+    json_add_text(j, "loop", "mixed");
     json_add_text(j, "begun", run->begun);
     json_add_text(j, "table", run->o->output);
     add_real(j, "elapsed_s", hx_now_s() - run->begin_s);

@@ -220,6 +220,7 @@ enum tune_outcome tuner_point(struct tuner *t, struct tune_point *point, const c
     memcpy(found->default_plan, survey->plans[0].name, sizeof(found->default_plan));
     memcpy(found->plan, survey->plans[race.winner].name, sizeof(found->plan));
     found->slice_bytes = 0; /* that of an earlier go was another plan's */
+    found->mixed = 1;
     found->us = race.winner_ns / 1e3;
     found->default_us = race.default_ns / 1e3;
     point->open = race.open;

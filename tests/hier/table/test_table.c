@@ -95,6 +95,7 @@ static void a_file_is_read_as_written(void **state)
     table->entries[2].slice_bytes = 65536;
     add(table, entry_of("4,4,3", HX_COLL_BCAST, 0, 9, "in memory of hx_alloc"));
     table->entries[3].shared_alloc = 1;
+    table->entries[3].mixed = 1;
     for (int numbers = HX_NUMBERS_HALF; numbers < HX_NUMBERS_COUNT; numbers++) {
         add(table, entry_of("4,4,3", HX_COLL_SCAN, 0, 9, hx_numbers_names[numbers]));
         table->entries[table->n - 1].numbers = (enum hx_numbers)numbers;
@@ -111,6 +112,7 @@ static void a_file_is_read_as_written(void **state)
         assert_string_equal(again->entries[i].default_plan, table->entries[i].default_plan);
         assert_true(again->entries[i].us == 1.5 && again->entries[i].default_us == 2.25);
         assert_true(again->entries[i].slice_bytes == table->entries[i].slice_bytes);
+        assert_int_equal(again->entries[i].mixed, table->entries[i].mixed);
     }
     strcpy(again->machine.hierax, "0.0.9"); /* tables of earlier versions hold */
     assert_null(hx_table_foreign(again, why));
@@ -236,6 +238,7 @@ static void faults_are_told_with_their_line(void **state)
         {"\"nodes\": 1", "\"datatype\": 3, \"nodes\": 1", ":5:66: datatype must be a text"},
         {"\"bcast\",", "\"bcast\", \"datatype\": \"half\",", ": datatype must be \"float\" where nothing is added up"},
         {"\"nodes\": 1", "\"alloc\": \"yes\", \"nodes\": 1", ":5:63: alloc must be true or false"},
+        {"\"nodes\": 1", "\"loop\": \"hot\", \"nodes\": 1", ":5:62: loop is neither \"cold\" nor \"mixed\""},
         {"\"nodes\": 1", "\"nodes\": 1e3", ":5:63: nodes must be an integer"},
         {"\"nodes\": 1", "\"nodes\": -1", ":5:63: nodes is out of range"},
         {"\"nodes\": 1", "\"nodes\": 1, \"nodes\": 2", ":5:66: this object has this member twice"},
