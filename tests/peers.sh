@@ -13,7 +13,7 @@
 #     --csv FILE                   write every point and peer
 #     --root DIR                   Debian 13 with the peers (build/debian13-peers); made if it is missing: this takes minutes
 #     --prepare yes                make the root and build there, and measure nothing
-# For Debian 13 it needs root. Hierax is one build, that of this machine, in $top_builddir or ./build. Each MPI is its distribution's
+# For Debian 13 it needs root; --peers here does not. Hierax is one build, that of this machine, in $top_builddir or ./build. Each MPI is its distribution's
 # build, with that distribution's C library; coll_bench_mpi is built there from this checkout.
 set -euo pipefail
 
@@ -35,6 +35,7 @@ inside() { # COMMAND...: in the folder of the sources in the Debian 13; its moun
 
 # this checkout to the root, where both MPIs build the benchmark from it
 prepare() {
+    [ "$(id -u)" = 0 ] || die "root is needed for Debian 13; without root: --peers here"
     [ -e "$root" ] || "$top/tests/debian.sh" trixie "$root" true
     git -C "$top" ls-files -z | tar -C "$top" --null -T - -c | tar -x -C "$root/hierax"
     # shellcheck disable=SC2016
@@ -62,7 +63,8 @@ commands() {
         openmpi="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1" mpich=""
         bench=${bench:---repetitions 30}
     fi
-    openmpi="mpirun.openmpi --allow-run-as-root $openmpi --mca pml ob1 --mca btl"
+    [ "$(id -u)" != 0 ] || openmpi="--allow-run-as-root $openmpi"
+    openmpi="mpirun.openmpi $openmpi --mca pml ob1 --mca btl"
     command=([here]="$openmpi self,vader -n {n} $build/tools/coll_bench_mpi"
         [openmpi]="$enter $openmpi self,sm -n {n} build-openmpi/tools/coll_bench_mpi"
         [mpich]="$enter mpiexec.mpich $mpich -n {n} build-mpich/tools/coll_bench_mpi")
@@ -110,9 +112,8 @@ for name in ${given[peers]}; do
     case $name in here | openmpi | mpich) ;; *) die "unknown peer \"$name\"; choices: here openmpi mpich" ;; esac
 done
 root=$(readlink -m "${given[root]}")
-[ "$(id -u)" = 0 ] || { echo "# SKIP:  1 (peers.sh: needs root)"; exit 77; }
 [ -x "$build/tools/coll_bench_mpi" ] || die "$build/tools/coll_bench_mpi is missing: install Open MPI, then configure and make"
-prepare
+[ "${given[peers]}" = here ] || prepare
 [ -z "${given[prepare]:-}" ] || exit 0
 enter="unshare --mount --pid --fork --kill-child $BASH $top/tests/debian.sh inside $root"
 declare -A command

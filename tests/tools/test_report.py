@@ -69,6 +69,9 @@ class Values(unittest.TestCase):
         for documents in ([document], [document, document]):
             for plot in bench.page(documents).plots():
                 drawn(plot)
+        warm = {**document, "loop": "warm"}
+        self.assertEqual([bench.Run(d, "a").library for d in (document, warm, {**document, "loop": "cold"})], ["x", "x, warm", "x"])
+        self.assertIn(", warm loop", pages.elements(warm))
         self.assertIn("not a JSON document", bench.refused([]))
         self.assertIn("a row has no", bench.refused({"library": "x", "rows": [{"collective": "a"}]}))
         poor = {"hierax_tune": 1, "points": [{"collective": "a", "bytes": size, "ways": [{}, 3]} for size in (8, 16)]}

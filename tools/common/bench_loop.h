@@ -19,7 +19,7 @@ struct bench_loop {
      * collective has none */
     size_t *counts, first;
     char *arena;
-    uint32_t call; /* number of the next call in this row; stays 0 where every call has the same input */
+    uint32_t call; /* number of the next call in this row: of its pair and input; warm calls all have one number */
     double rewriting_ns; /* inside a batch, per call */
 };
 
