@@ -5,7 +5,7 @@
 #   tests/peers.sh [OPTION VALUE]...
 #     --loops "cold warm ahead"    of coll_bench; ahead is small bcast only, unless the next three say otherwise
 #     --collectives "NAME..."      those of an MPI program without counts, unless given
-#     --sizes BYTES,...            8,64,512,4K,32K,256K,2M,8M
+#     --sizes BYTES,...            8,64,512,4K,32K,256K,2M,8M, of the whole vector, as in coll_bench --help
 #     --ranks "N..."               2 4 (ahead: 4 8), all on this machine
 #     --peers "NAME..."            here openmpi mpich. With more ranks than cores MPICH takes milliseconds for a call: its ranks do not yield
 #     --launches N                 of each side at each point (3)
