@@ -92,7 +92,7 @@ says 'the operation is not commutative: a composed plan then needs consecutive r
 says 'chosen: hier(nary,mesh_single,nary) x2 ordered' 0 explain allreduce --ordered --shape 8,7 --size 4M --set HX_LANES=2
 says 'the settings do not apply' 0 explain allreduce --ordered --shape 3,1,2 --set HX_INTER_ALLREDUCE=ring
 says 'this algorithm needs an exact operation, and this operation rounds' 0 explain allreduce --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
-says 'chosen: hier(single_copy,exclusive_dissemination,single_copy)' 0 explain allreduce --dtype int32 --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
+says 'chosen: hier(nary,exclusive_dissemination,nary)' 0 explain allreduce --dtype int32 --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
 says 'the settings do not apply' 0 explain reduce --ordered --shape 3,1,2 --set HX_REDUCE=knomial
 says 'inter ring, member 1 of 4 (ranks 0 4 2 5)' 0 explain allreduce --shape 2,2,1,3 --set HX_LANES=1 --set HX_INTER_ALLREDUCE=ring \
     --ring-order 0,2,1,3 --rank 4
