@@ -164,14 +164,6 @@ static void read_numbers(struct reader *r, struct hx_table_entry *entry)
     entry->numbers = (enum hx_numbers)numbers;
 }
 
-static void read_provider(struct reader *r, char provider[HX_TABLE_PROVIDER_BYTES])
-{
-    char text[HX_TABLE_PROVIDER_BYTES] = "";
-
-    read_text(r, "provider", text, sizeof(text));
-    strcpy(provider, hx_table_provider(text));
-}
-
 /* It may be missing: older tables have cold calls only. */
 static void read_loop(struct reader *r, struct hx_table_entry *entry)
 {
@@ -209,7 +201,7 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     if (r->status == HX_SUCCESS && strcmp(placement, "block") != 0 && strcmp(placement, "other") != 0)
         bad(r, " is neither \"block\" nor \"other\"", "placement");
     entry->in_order = r->status == HX_SUCCESS && !strcmp(placement, "block");
-    read_provider(r, entry->provider);
+    read_text(r, "provider", entry->provider, sizeof(entry->provider));
     read_pair(r, "bytes", 0, 1, bytes);
     entry->from_bytes = bytes[0];
     entry->to_bytes = bytes[1];
@@ -239,7 +231,7 @@ static void read_machine(struct reader *r, struct hx_table *table)
 
 static void read_model(struct reader *r, struct hx_table_model *model)
 {
-    read_provider(r, model->provider);
+    read_text(r, "provider", model->provider, sizeof(model->provider));
     model->points = (int)read_integer(r, "points", 1, INT_MAX);
     for (int k = 0; k < HX_COST_PARAMETERS && r->status == HX_SUCCESS; k++) {
         const struct hx_cost_parameter *parameter = &hx_cost_parameters[k];
@@ -250,6 +242,14 @@ static void read_model(struct reader *r, struct hx_table_model *model)
         if (model->values[k] < HX_COST_LEAST || model->values[k] > HX_COST_MOST)
             bad(r, " is out of range", name);
     }
+}
+
+static int has_model(const struct hx_table *table, const char *provider)
+{
+    for (int i = 0; i < table->nmodels; i++)
+        if (!strcmp(table->models[i].provider, provider))
+            return 1;
+    return 0;
 }
 
 /* A table may have none. */
@@ -274,7 +274,7 @@ static void read_models(struct reader *r, struct json_object *root, struct hx_ta
             refuse(r, at, "a model", " must be an object");
         else
             read_model(r, &model);
-        if (r->status == HX_SUCCESS && hx_table_model(table, model.provider))
+        if (r->status == HX_SUCCESS && has_model(table, model.provider))
             refuse(r, at, "this provider has a model already", "");
         else if (r->status == HX_SUCCESS && table->nmodels == HX_TABLE_MODELS)
             refuse(r, at, "there are too many models", "");
@@ -327,6 +327,8 @@ static void read_root(struct reader *r, struct json_object *root, struct hx_tabl
         read_entries(r, entries, table);
     if (r->status == HX_SUCCESS && (twice = hx_table_sort(table)))
         r->status = decline(HX_ERR_ENV, "%s:%d: bytes overlap those of the entry for the same in line %d", r->path, twice[1].line, twice->line);
+    if (r->status == HX_SUCCESS)
+        r->status = hx_table_rename(table);
 }
 
 static void parse(struct reader *r, struct hx_table *table)

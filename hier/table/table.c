@@ -57,7 +57,7 @@ const char *const hx_numbers_names[HX_NUMBERS_COUNT] = {
 
 const char *hx_table_provider(const char *provider)
 {
-    return strcmp(provider, HX_TCP_NAME_BEFORE) ? provider : HX_TCP_NAME;
+    return strcmp(provider, HX_TCP_NAME_BEFORE) != 0 ? provider : HX_TCP_NAME;
 }
 
 /* A scan is in order whatever the operation. */
@@ -206,4 +206,62 @@ void hx_table_model_use(const struct hx_table_model *model, struct hx_cost_param
     for (int k = 0; k < HX_COST_PARAMETERS && model->points > 0; k++)
         if (model->values[k] > 0)
             *hx_cost_parameter(params, k) = model->values[k];
+}
+
+/* ---- older names of providers */
+
+static int is_renamed(const char *provider)
+{
+    return hx_table_provider(provider) != provider;
+}
+
+static void models_rename(struct hx_table *table)
+{
+    for (int i = 0; i < table->nmodels; i++) {
+        struct hx_table_model *model = &table->models[i];
+        if (!is_renamed(model->provider))
+            continue;
+        if (hx_table_model(table, model->provider)) /* of the newer name */
+            *model = table->models[--table->nmodels];
+        else
+            strcpy(model->provider, hx_table_provider(model->provider));
+    }
+}
+
+/* Add these n entries, those of older names first. */
+static hx_status_t entries_join(struct hx_table *table, const struct hx_table_entry *entries, int n)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    table->n = 0;
+    for (int older = 1; older >= 0; older--)
+        for (int i = 0; i < n && status == HX_SUCCESS; i++) {
+            struct hx_table_entry entry = entries[i];
+            strcpy(entry.provider, hx_table_provider(entry.provider));
+            if (is_renamed(entries[i].provider) == older)
+                status = hx_table_add(table, &entry);
+        }
+    hx_table_sort(table);
+    return status;
+}
+
+hx_status_t hx_table_rename(struct hx_table *table)
+{
+    const size_t bytes = (size_t)table->n * sizeof(*table->entries);
+    struct hx_table_entry *before = bytes ? malloc(bytes) : NULL;
+    hx_status_t status = HX_SUCCESS;
+    const int n = table->n;
+
+    models_rename(table);
+    if (!bytes)
+        return HX_SUCCESS;
+    if (!before)
+        return hx_fail(HX_ERR_NOMEM, "no memory for a table of %d entries", n);
+    memcpy(before, table->entries, bytes);
+    for (int i = 0; i < n; i++)
+        strcpy(table->entries[i].provider, hx_table_provider(before[i].provider));
+    if (hx_table_sort(table)) /* entries of both names for the same */
+        status = entries_join(table, before, n);
+    free(before);
+    return status;
 }

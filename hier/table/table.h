@@ -109,6 +109,10 @@ hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *en
 /* A provider as tables name it: native TCP by its newer name. A time over the same network holds whatever libfabric calls its provider. */
 const char *hx_table_provider(const char *provider);
 
+/* Give providers these names, in a table that has been read and sorted. If it has entries of both names for the same calls, or two
+ * models, those of the newer name count. HX_ERR_NOMEM. */
+hx_status_t hx_table_rename(struct hx_table *table);
+
 /* Fill in the key: all but the sizes and the result. provider NULL: one node. */
 void hx_table_key(struct hx_table_entry *entry, enum hx_coll coll, struct hx_traits traits, const struct hx_shape *shape,
                   const char *provider);

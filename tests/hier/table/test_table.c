@@ -125,6 +125,39 @@ static void a_file_is_read_as_written(void **state)
     unlink(path);
 }
 
+/* A file that coll_tune has written before and after an update of libfabric, which then called native TCP otherwise. */
+static void files_may_have_both_names_of_tcp(void **state)
+{
+    struct hx_table *table = hx_table_new(), *again;
+    struct hx_table_entry older = entry_of("2x2", HX_COLL_ALLREDUCE, 0, 1000, "older");
+    const struct hx_table_entry newer = entry_of("2x2", HX_COLL_ALLREDUCE, 500, 600, "newer");
+    struct hx_cost_params params;
+    struct hx_table_model model;
+
+    (void)state;
+    hx_cost_defaults(&params, 1);
+    for (int points = 3; points <= 4; points++) {
+        hx_table_model_fill(&model, "tcp", &params, points);
+        strcpy(model.provider, points == 3 ? "net" : "tcp");
+        assert_int_equal(hx_table_model_add(table, &model), HX_SUCCESS);
+    }
+    strcpy(older.provider, "net");
+    add(table, older);
+    add(table, newer);
+    assert_null(hx_table_sort(table));
+    write_file(table);
+    assert_int_equal(hx_table_read(path, &again), HX_SUCCESS);
+    assert_int_equal(again->nmodels, 1);
+    assert_int_equal(hx_table_model(again, "net")->points, 4);
+    assert_int_equal(again->n, 3);
+    assert_string_equal(plan_at(again, &newer, 499), "older");
+    assert_string_equal(plan_at(again, &newer, 550), "newer");
+    assert_string_equal(plan_at(again, &newer, 601), "older");
+    hx_table_free(table);
+    hx_table_free(again);
+    unlink(path);
+}
+
 /* Of the network and of the node, each with its own parameters; a later one of a provider replaces the first. */
 static void models_are_read_as_written(void **state)
 {
@@ -439,6 +472,7 @@ int main(void)
         cmocka_unit_test(entries_serve_others_where_they_may),
         cmocka_unit_test(a_file_is_read_as_written),
         cmocka_unit_test(models_are_read_as_written),
+        cmocka_unit_test(files_may_have_both_names_of_tcp),
         cmocka_unit_test(the_schema_has_the_limits_of_a_slice),
         cmocka_unit_test(faults_are_told_with_their_line),
         cmocka_unit_test(more_models_than_a_table_holds_are_told),
