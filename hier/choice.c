@@ -149,7 +149,7 @@ hx_status_t hx_planner_choose(struct hx_planner *planner, enum hx_coll coll, int
         untabled = untabled && !hx_forced_setting(planner, name); /* a setting counts more */
     }
     planner->fallbacks += fallback || untabled;
-    if (status == HX_SUCCESS && planner->explain && planner->rank == 0)
+    if (status == HX_SUCCESS && planner->explain && !planner->quiet && planner->rank == 0)
         explain(planner, candidates, n, best, traits, bytes, fallback, tuned, choice);
     free(candidates);
     return status;

@@ -127,9 +127,9 @@ static hx_status_t planner_open(const struct hx_env *env, const struct hx_shape 
     return HX_SUCCESS;
 }
 
-static void planner_quiet(struct hx_planner *planner)
+static void planner_quiet(struct hx_planner *planner, int quiet)
 {
-    planner->explain = 0;
+    planner->quiet = quiet;
 }
 
 static void planner_count(const struct hx_planner *planner, struct hx_counters *counters)

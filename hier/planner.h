@@ -51,7 +51,7 @@ struct hx_planner {
     size_t bank_bytes, live_bytes; /* slots of one rank, on the fullest node: all there are, what stays in the cache */
     int64_t forced_lanes, forced_slice, forced_turns;
     struct hx_forced forced[HX_COLL_COUNT];
-    int explain, check, single_copy;
+    int explain, quiet, check, single_copy;
     char provider[HX_TABLE_PROVIDER_BYTES]; /* libfabric's name of it; "" on one node */
     const struct hx_table_entry *table;     /* tuned choices, in the caller's memory */
     int table_n;

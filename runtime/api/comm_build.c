@@ -79,8 +79,8 @@ static hx_status_t comm_plan(struct hx_comm *comm)
                                        world->process.net ? &profile : NULL, &comm->members.planner);
     if (status == HX_SUCCESS)
         hx_registry.planner->tuning_use(comm->members.planner, world->tuning, world->tuning_bytes);
-    if (status == HX_SUCCESS && comm == world->comms && !world->process.env->explain_world)
-        hx_registry.planner->quiet(comm->members.planner);
+    if (status == HX_SUCCESS && comm == world->comms)
+        hx_registry.planner->quiet(comm->members.planner, !world->process.env->explain_world);
     return status;
 }
 

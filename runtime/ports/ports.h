@@ -52,8 +52,8 @@ struct hx_planner_ops {
     hx_status_t (*tuning_read)(const struct hx_env *env, const char *provider, void **tuning, size_t *bytes);
     /* Use these from now on; they stay the caller's. */
     void (*tuning_use)(struct hx_planner *planner, const void *tuning, size_t bytes);
-    /* HX_EXPLAIN leaves out what is planned from now on. */
-    void (*quiet)(struct hx_planner *planner);
+    /* quiet 1: HX_EXPLAIN leaves out what is planned from now on. */
+    void (*quiet)(struct hx_planner *planner, int quiet);
     /* Add its counters. */
     void (*count)(const struct hx_planner *planner, struct hx_counters *counters);
     void (*close)(struct hx_planner *planner);

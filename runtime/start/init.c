@@ -80,7 +80,7 @@ hx_status_t hx_finalize(void)
     if (status != HX_SUCCESS)
         return status;
     hx_watch_set(world->process.shared, HX_LIFE_LEAVING);
-    hx_registry.planner->quiet(world->comms->members.planner); /* the program has not made the calls that follow */
+    hx_registry.planner->quiet(world->comms->members.planner, 1); /* the program has not made the calls that follow */
     if (world->process.env->stats)
         hx_stats_tell(world, failed);
     if (!failed)
@@ -90,6 +90,7 @@ hx_status_t hx_finalize(void)
         if (HX_TRACING)
             hx_trace_write(world);
         hx_watch_set(world->process.shared, HX_LIFE_HERE);
+        hx_registry.planner->quiet(world->comms->members.planner, !world->process.env->explain_world);
         return status;
     }
     hx_progress_thread_end(world);
