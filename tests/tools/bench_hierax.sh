@@ -35,7 +35,7 @@ hx_status_t hx_allreduce(const void *in, void *out, size_t n, hx_dtype_t t, hx_o
 run_cases
 [ -n "$(HX_LANES=many "$bench" --version 2>/dev/null)" ] && HX_LANES=many "$bench" --help >"$tmp/out" 2>&1 || fail "no --help where a setting is bad"
 "$bench" barrier --repetitions 3 >"$tmp/out" 2>&1
-grep -q '^# one rank sends nothing; .*: coll_run -n 4 -- [^ ]*coll_bench barrier --repetitions 3$' "$tmp/out" ||
+grep -q '^# one rank sends nothing; .*: coll_run -n 4 -- coll_bench barrier --repetitions 3$' "$tmp/out" ||
     { fail "one rank gets no advice"; cat "$tmp/out" >&2; }
 HX_LANES=many "$bench" allreduce >"$tmp/out" 2>&1
 [ "$(cat "$tmp/out")" = 'hierax[0] error: HX_LANES=many: expected an integer from 0 to 1024' ] || { fail "a bad setting is not told once"; cat "$tmp/out" >&2; }

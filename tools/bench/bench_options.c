@@ -234,6 +234,8 @@ void bench_options_parse(struct bench_options *o, int argc, char **argv)
 
     *o = (struct bench_options){.min_bytes = 8, .max_bytes = 16 << 20, .factor = 2, .warmup = 10, .dtype = HX_FLOAT32,
                                 .op = HX_SUM};
+    option_command_line(1, argv, o->command);
+    o->name_bytes = strlen(o->command);
     option_command_line(argc, argv, o->command);
     if ((o->end = option_parse(&tool, argc, argv, o, &used, o->error)) != OPTION_GO_ON)
         return;

@@ -269,8 +269,8 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
            bench_op_names[o->op], bench_loop_names[o->loop], o->in_place ? "   in place" : "",
            o->alloc ? "   memory of the library" : "", o->check ? "   checked" : "");
     if (job->size == 1)
-        printf("# one rank sends nothing; to measure a job of 4 ranks: %s %s\n",
-               bench_backend_tells_plans ? "coll_run -n 4 --" : "mpirun -n 4", o->command);
+        printf("# one rank sends nothing; to measure a job of 4 ranks: %s %s%s\n",
+               bench_backend_tells_plans ? "coll_run -n 4 --" : "mpirun -n 4", bench_backend_tool, o->command + o->name_bytes);
     if (job->network[0])
         printf("# %s\n", job->network);
     printf("# clock %.0f ns", job->clock_ns);

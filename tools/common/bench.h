@@ -96,6 +96,7 @@ struct bench_options {
     const char *json, *csv;                /* "-": standard output, without the table; NULL: not wanted */
     struct report_files report;            /* html likewise */
     char command[OPTION_TEXT_BYTES];       /* as a shell would take it */
+    size_t name_bytes;                     /* of its first word, which may be a path */
     double alpha_us, node_gbps;            /* of the network, as the user knows them; 0: unknown */
     char error[OPTION_TEXT_BYTES];         /* not empty: the command line is wrong */
 };
