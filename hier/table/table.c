@@ -237,7 +237,7 @@ static hx_status_t entries_join(struct hx_table *table, const struct hx_table_en
     for (int older = 1; older >= 0; older--)
         for (int i = 0; i < n && status == HX_SUCCESS; i++) {
             struct hx_table_entry entry = entries[i];
-            strcpy(entry.provider, hx_table_provider(entry.provider));
+            strcpy(entry.provider, hx_table_provider(entries[i].provider));
             if (is_renamed(entries[i].provider) == older)
                 status = hx_table_add(table, &entry);
         }
