@@ -2,7 +2,8 @@
 /*
  * hx_abort. The order matters:
  *   1  a thread ends the process after a bounded time, whatever the rest of this waits for
- *   2  this thread takes the lock of Hierax, and keeps it: no other thread returns from a call and ends the process with another status
+ *   2  this thread takes the world and the lock of Hierax, and keeps them: no other thread returns from a call, hx_finalize included, and
+ *      ends the process with another status
  *   3  coll_run, then the ranks of this node by the segment, then those of other nodes by control messages
  *   4  the trace, stdio's buffers, _exit. Functions of atexit do not run: they may wait for a thread that waits for the lock.
  */
@@ -81,6 +82,7 @@ void hx_abort(hx_comm_t *comm, int code, const char *text)
 {
     static _Atomic pid_t first; /* the process, so that a child made by fork meanwhile can call it too */
     static int status;
+    struct hx_world *world;
     char words[HX_LAST_WORDS_BYTES];
     pid_t before = 0;
 
@@ -91,8 +93,8 @@ void hx_abort(hx_comm_t *comm, int code, const char *text)
     status = code & 0xff ? code & 0xff : 1;
     words_set(words, text);
     const int limited = limit_begin(&status);
-    if (hx_world)
-        others_tell(hx_world, words);
+    if ((world = hx_world_keep()) != NULL)
+        others_tell(world, words);
     hx_log(HX_LOG_ERROR, "hx_abort%s%s; this process ends with status %d", *words ? ": " : "", words, status);
     if (limited) /* a pipe may be full, or a thread may hold a stream's lock */
         fflush(NULL);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 struct hx_world *hx_world;
+static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER; /* held while hx_world is written */
 static const char *ended; /* why there is no world any more; NULL: there may be one */
 
 const char *hx_world_ended(void)
@@ -16,10 +17,29 @@ const char *hx_world_ended(void)
     return ended;
 }
 
+void hx_world_set(struct hx_world *world)
+{
+    pthread_mutex_lock(&change);
+    hx_world = world;
+    pthread_mutex_unlock(&change);
+}
+
+struct hx_world *hx_world_keep(void)
+{
+    pthread_mutex_lock(&change);
+    return hx_world;
+}
+
 void hx_world_end(const char *why)
 {
     ended = why;
-    hx_world = NULL;
+    hx_world_set(NULL);
+}
+
+void hx_world_forget(const char *why)
+{
+    pthread_mutex_init(&change, NULL); /* a thread that the child does not have may hold it */
+    hx_world_end(why);
 }
 
 /* After hx_finalize no communicator is there. */

@@ -9,8 +9,8 @@
 
 enum { LINE_BYTES = 2048 };
 
-enum hx_log_level hx_log_threshold = HX_LOG_WARN;
-static int log_rank = -1;
+_Atomic enum hx_log_level hx_log_threshold = HX_LOG_WARN;
+static _Atomic int log_rank = -1;
 
 void hx_log_configure(enum hx_log_level threshold, int rank)
 {
@@ -22,12 +22,13 @@ void hx_log_write(enum hx_log_level level, const char *format, ...)
 {
     static const char *const names[] = {"error", "warn", "info", "debug"};
     const int saved_errno = errno; /* logging must not disturb an error on its way up */
+    const int rank = log_rank;
     char line[LINE_BYTES];
     int used;
     va_list args;
 
-    if (log_rank >= 0)
-        used = snprintf(line, sizeof line, "hierax[%d] %s: ", log_rank, names[level]);
+    if (rank >= 0)
+        used = snprintf(line, sizeof line, "hierax[%d] %s: ", rank, names[level]);
     else
         used = snprintf(line, sizeof line, "hierax %s: ", names[level]);
     va_start(args, format);

@@ -4,7 +4,7 @@
 
 enum hx_log_level { HX_LOG_ERROR, HX_LOG_WARN, HX_LOG_INFO, HX_LOG_DEBUG };
 
-extern enum hx_log_level hx_log_threshold; /* set by hx_log_configure */
+extern _Atomic enum hx_log_level hx_log_threshold; /* set by hx_log_configure; hx_abort may log in another thread */
 
 void hx_log_configure(enum hx_log_level threshold, int rank); /* rank -1: not known yet */
 void hx_log_write(enum hx_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

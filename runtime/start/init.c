@@ -19,12 +19,13 @@ static void forget_world(void)
     if (hx_world->process.net)
         hx_registry.net->close_in_child(hx_world->process.net);
     hx_boot_close_in_child(hx_world->boot);
-    hx_world_end("works in the process that called hx_init only, not in its child made by fork");
+    hx_world_forget("works in the process that called hx_init only, not in its child made by fork");
 }
 
 hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
 {
     const int threads = hx_process_stat(0, HX_PROCESS_THREADS);
+    struct hx_world *opened;
     hx_status_t status;
 
     if (!world)
@@ -33,14 +34,15 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     if (hx_world || hx_world_ended())
         return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s", hx_world_ended() ? hx_world_ended() : "is started already in this process");
     pthread_atfork(NULL, NULL, forget_world);
-    if ((status = hx_world_open(config, &hx_world)) != HX_SUCCESS)
+    if ((status = hx_world_open(config, &opened)) != HX_SUCCESS)
         return status;
+    hx_world_set(opened);
     if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS ||
         (status = hx_job_map_log(hx_world)) != HX_SUCCESS || (status = hx_trace_begin(hx_world)) != HX_SUCCESS) {
         const int orderly = !hx_world->comms->members.failed;
         hx_comm_break(hx_world->comms, status); /* the others may wait in it */
-        hx_world_close(hx_world, orderly);
-        hx_world = NULL;
+        hx_world_set(NULL);
+        hx_world_close(opened, orderly);
         return status;
     }
     memset(hx_world->stats.colls, 0, sizeof(hx_world->stats.colls)); /* those of the program count */

@@ -11,6 +11,7 @@
  * Then rank 0 broadcasts the offsets. Ranks that share memory share a kernel, and so its clock.
  */
 #include "runtime/api/call.h"
+#include "runtime/api/lock.h"
 #include "runtime/base/process.h"
 #include "runtime/base/trace.h"
 #include "runtime/start/startup.h"
@@ -152,7 +153,9 @@ hx_status_t hx_trace_begin(struct hx_world *world)
     hx_comm_forget_bound(world->comms); /* the plans bound so far run untraced */
     trace->began = hx_now_ns();
     trace->core_wait = hx_core_wait_ns();
+    hx_lock(); /* another thread may be in hx_abort, which writes the trace */
     hx_trace = trace;
+    hx_unlock();
     return HX_SUCCESS;
 }
 
@@ -163,11 +166,15 @@ void hx_trace_end(struct hx_world *world, int orderly)
 
     if (!trace)
         return;
+    hx_lock();
     hx_trace = NULL; /* the calls that follow are not the program's */
+    hx_unlock();
     if (orderly &&
         (clock_align(world, &trace->last, &origin) != HX_SUCCESS || hx_barrier(world->comms) != HX_SUCCESS))
         trace->last.at = 0;
+    hx_lock();
     hx_trace_write(world);
+    hx_unlock();
 }
 
 void hx_trace_release(struct hx_world *world)

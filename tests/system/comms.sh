@@ -57,6 +57,9 @@ timeout 60 "$run" -n 2 -- "$here/threads" freed 2>"$tmp/err" || fail "threads fr
 for nodes in 1 2; do
     timeout 60 "$run" -n 6 --nodes $nodes -- "$here/threads" signals 2>"$tmp/err" || fail "threads signals, $nodes nodes: $(tail -n 3 "$tmp/err")"
 done
+for trace in '' "$tmp/trace.%r"; do # one rank, without a launcher
+    HX_TRACE=$trace timeout 60 "$here/threads" aborts 2>"$tmp/err" || fail "threads aborts, HX_TRACE=$trace: $(tail -n 3 "$tmp/err")"
+done
 nodes_are() { # N NODES LINES: hx_comm_split_node
     timeout 60 "$run" -n "$1" --nodes "$2" -- "$here/actor" nodes >"$tmp/out" 2>"$tmp/err" || fail "nodes -n $1 --nodes $2: exit $?"
     diff <(sort "$tmp/out") - <<<"$3" || fail "hx_comm_split_node, $1 ranks on nodes $2"

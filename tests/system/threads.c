@@ -5,7 +5,8 @@
  * threads failed: two ranks, of which one waits by threads for barriers to which the other does not come, since meanwhile another call
  * has failed; the communicator is freed at once, or (threads failed told) when all have been told.
  * threads freed: two ranks; one frees the operation and datatype of a call that waits for its turn in a thread; it goes on.
- * threads signals: of a timer, all the time, which interrupt whatever waits. */
+ * threads signals: of a timer, all the time, which interrupt whatever waits.
+ * threads aborts: children, in each of which one thread calls hx_abort while another one is in hx_init or hx_finalize. */
 #include <hierax.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { THREADS = 3, MOST = 5000 };
@@ -291,6 +293,42 @@ static int signals_run(void)
     return hx_finalize() != HX_SUCCESS || failed;
 }
 
+static void *aborter_main(void *arg)
+{
+    const struct timespec late = {.tv_nsec = 1000L * *(const int *)arg};
+
+    nanosleep(&late, NULL);
+    hx_abort(NULL, 7, "in another thread");
+}
+
+static void aborting_child(int late_us, int starts)
+{
+    pthread_t thread;
+
+    if ((!starts && hx_init(&world) != HX_SUCCESS) || pthread_create(&thread, NULL, aborter_main, &late_us))
+        _exit(1);
+    if ((starts && hx_init(&world) != HX_SUCCESS) || hx_finalize() != HX_SUCCESS)
+        _exit(2);
+    for (;;)
+        pause();
+}
+
+static int aborts_run(void)
+{
+    for (int i = 0; i < 60; i++) {
+        const int starts = i % 2, late_us = i * (starts ? 100 : 10);
+        const pid_t child = fork();
+        int status = -1;
+
+        if (child == 0)
+            aborting_child(late_us, starts);
+        if (waitpid(child, &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status) != 7)
+            return fprintf(stderr, "hx_abort %d us after %s began: wait status %d\n", late_us, starts ? "hx_init" : "hx_finalize",
+                           status) > 0;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct thread threads[THREADS];
@@ -304,6 +342,8 @@ int main(int argc, char **argv)
         return freed_run();
     if (argc == 2 && !strcmp(argv[1], "signals"))
         return signals_run();
+    if (argc == 2 && !strcmp(argv[1], "aborts"))
+        return aborts_run();
     rounds = argc == 2 ? atol(argv[1]) : 0;
     if (hx_init(&world) != HX_SUCCESS || hx_comm_dup(world, &shared) != HX_SUCCESS)
         return 1;
