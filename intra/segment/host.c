@@ -162,6 +162,8 @@ static void guests_welcome(const struct guest *guests, struct hx_welcome *welcom
         if (answer.status == HX_SUCCESS)
             continue;
         hx_node_fail(shared, &answer);
+        if (welcome->me == 0) /* the leader, from which the others would wait for the table of ranks */
+            atomic_store_explicit(&shared->header->table_state, -1, memory_order_release);
         /* pair with the acquires in runtime/start/exchange.c */
         atomic_fetch_add_explicit(&shared->header->placed, 1, memory_order_release);
         atomic_fetch_add_explicit(&shared->header->arrived, 1, memory_order_release);

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define LIMIT_SECONDS 2     /* for all of it */
-#define LOCK_SECONDS 0.5    /* for the lock: a thread may be in an operation of the program */
+#define LOCK_SECONDS 0.5    /* for a lock: a thread may be in an operation of the program */
 #define LOCK_STEP_NS 200000
 
 static void *limit(void *status)
@@ -43,18 +43,24 @@ static int limit_begin(int *status)
     return begun;
 }
 
-/* Returns whether this thread is the only one in Hierax. */
-static int lock_take(struct hx_waiter *waiter)
+/* Returns whether this thread has it now. If this is a signal handler, its own thread may hold it for ever. */
+static int mutex_take(pthread_mutex_t *mutex)
 {
     const double deadline = hx_deadline(LOCK_SECONDS);
     int taken;
 
+    while (!(taken = pthread_mutex_trylock(mutex) == 0) && !hx_deadline_passed(deadline))
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_NS}, NULL);
+    return taken;
+}
+
+/* Returns whether this thread is the only one in Hierax. */
+static int lock_take(struct hx_waiter *waiter)
+{
     if (hx_is_folding())
         return 1;
     atomic_fetch_add_explicit(&waiter->wanted, 1, memory_order_relaxed);
-    while (!(taken = pthread_mutex_trylock(&waiter->mutex) == 0) && !hx_deadline_passed(deadline))
-        nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_NS}, NULL);
-    return taken;
+    return mutex_take(&waiter->mutex);
 }
 
 /* As much as fits, on one line. */
@@ -82,7 +88,6 @@ void hx_abort(hx_comm_t *comm, int code, const char *text)
 {
     static _Atomic pid_t first; /* the process, so that a child made by fork meanwhile can call it too */
     static int status;
-    struct hx_world *world;
     char words[HX_LAST_WORDS_BYTES];
     pid_t before = 0;
 
@@ -93,8 +98,8 @@ void hx_abort(hx_comm_t *comm, int code, const char *text)
     status = code & 0xff ? code & 0xff : 1;
     words_set(words, text);
     const int limited = limit_begin(&status);
-    if ((world = hx_world_keep()) != NULL)
-        others_tell(world, words);
+    if (mutex_take(&hx_world_change) && hx_world) /* now it stays until the process ends */
+        others_tell(hx_world, words);
     hx_log(HX_LOG_ERROR, "hx_abort%s%s; this process ends with status %d", *words ? ": " : "", words, status);
     if (limited) /* a pipe may be full, or a thread may hold a stream's lock */
         fflush(NULL);

@@ -48,11 +48,11 @@ extern struct hx_world *hx_world; /* NULL: Hierax is not started */
 extern const struct hx_owner hx_world_owner;
 const char *hx_world_ended(void);     /* "Hierax ...": why there is no world any more; else NULL */
 void hx_world_end(const char *why); /* from now on */
-/* hx_world is written only by these two. hx_world_keep is for hx_abort, which may run while another thread is in hx_init or hx_finalize:
- * the world that it returns stays until the process ends. */
+/* hx_world is written only by these two. */
 void hx_world_set(struct hx_world *world);
-struct hx_world *hx_world_keep(void);
-void hx_world_forget(const char *why); /* hx_world_end in a child made by fork */
+void hx_world_forget(const char *why); /* hx_world_end in a child made by fork; NULL: there was no world */
+/* Held while hx_world is written. hx_abort may run while another thread is in hx_init or hx_finalize; it takes this lock and keeps it. */
+extern pthread_mutex_t hx_world_change;
 
 #define HX_CONCURRENT 3 /* contexts for the non-blocking calls of a communicator; those beyond wait for their turn */
 _Static_assert(HX_COMM_CONTEXTS == 1 + HX_CONCURRENT, "one for blocking calls");

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 struct hx_world *hx_world;
-static pthread_mutex_t change = PTHREAD_MUTEX_INITIALIZER; /* held while hx_world is written */
+pthread_mutex_t hx_world_change = PTHREAD_MUTEX_INITIALIZER;
 static const char *ended; /* why there is no world any more; NULL: there may be one */
 
 const char *hx_world_ended(void)
@@ -19,15 +19,9 @@ const char *hx_world_ended(void)
 
 void hx_world_set(struct hx_world *world)
 {
-    pthread_mutex_lock(&change);
+    pthread_mutex_lock(&hx_world_change);
     hx_world = world;
-    pthread_mutex_unlock(&change);
-}
-
-struct hx_world *hx_world_keep(void)
-{
-    pthread_mutex_lock(&change);
-    return hx_world;
+    pthread_mutex_unlock(&hx_world_change);
 }
 
 void hx_world_end(const char *why)
@@ -38,8 +32,9 @@ void hx_world_end(const char *why)
 
 void hx_world_forget(const char *why)
 {
-    pthread_mutex_init(&change, NULL); /* a thread that the child does not have may hold it */
-    hx_world_end(why);
+    pthread_mutex_init(&hx_world_change, NULL); /* a thread that the child does not have may hold it */
+    if (why)
+        hx_world_end(why);
 }
 
 /* After hx_finalize no communicator is there. */

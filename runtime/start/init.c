@@ -14,12 +14,11 @@
 /* In a child made by fork: it shares sockets and doorbell with its parent, whose calls it would disturb. */
 static void forget_world(void)
 {
-    if (!hx_world)
-        return;
-    if (hx_world->process.net)
+    if (hx_world && hx_world->process.net)
         hx_registry.net->close_in_child(hx_world->process.net);
-    hx_boot_close_in_child(hx_world->boot);
-    hx_world_forget("works in the process that called hx_init only, not in its child made by fork");
+    if (hx_world)
+        hx_boot_close_in_child(hx_world->boot);
+    hx_world_forget(!hx_world ? NULL : "works in the process that called hx_init only, not in its child made by fork");
 }
 
 hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
