@@ -112,7 +112,7 @@ for shape in "3 1" "4 2"; do
     refused $shape "$other export HWLOC_COMPONENTS=stop" 1 'hwloc cannot load'
     if [ -z "${TEST_SANITIZER:-}" ]; then
         for who in 0 1; do
-            refused $shape "[ \$HX_RANK != $who ] || ulimit -v 20000" $who '\(of the shared segment for context 0\|a shared segment that spans\)' # the host of the node, or a guest
+            refused $shape "[ \$HX_RANK != $who ] || ulimit -v 40000" $who 'of the shared segment for context 0'
         done
         refused $shape "$other ulimit -n 5" 1 'Too many open files'
     fi
