@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Counts that not all ranks know: in a gatherv or scatterv the root knows all counts, every other rank only its own. First all
- * ranks get the counts of the sending side, by ordinary plans: each rank's own count by an all-gather, the root's counts by a
- * broadcast. Then Hierax uses the plans of gather and scatter, with blocks of different length as in an all-gather.
+ * ranks get the counts of the sending side, by ordinary plans: each rank's own count by an all-gather, the root's counts and
+ * displacements by a broadcast. Then Hierax uses the plans of gather and scatter, with blocks of different length as in an
+ * all-gather. A rank that reads its block in the root's memory needs its displacement there (scatter_single_copy.c).
  *
  * The sending side decides the lengths. If a receiving rank expects other lengths, it receives into memory of Hierax and returns
  * HX_ERR_ARG. So the rank's buffers are not overwritten, no rank waits for ever, and the communicator stays usable.
  *
- * Cost: a small all-gather or broadcast of 8 bytes for each rank; of a persistent call only at its first start.
+ * Cost: a small all-gather of 8 bytes for each rank, or a broadcast of 16; of a persistent call only at its first start.
  */
 #include "runtime/api/call.h"
 #include "runtime/engine/signature.h"
@@ -37,20 +38,30 @@ hx_status_t hx_root_counts_check(const struct hx_call *call)
     return hx_blocks_check(call, "", call->root_counts, call->root_displs, gathers);
 }
 
+/* The root's counts; after them, where each block is in its vector. */
+static void counts_fill(const struct hx_call *call, size_t n)
+{
+    size_t next = 0;
+
+    memcpy(call->counts, call->root_counts, n * sizeof(*call->counts));
+    for (size_t r = 0; r < n; next += call->root_counts[r++])
+        call->counts[n + r] = call->root_displs ? call->root_displs[r] : next;
+}
+
 hx_status_t hx_root_counts_open(struct hx_call *call)
 {
     size_t n = (size_t)call->comm->members.size;
 
     if (!call->root_knows)
         return HX_SUCCESS;
-    if (!(call->counts = calloc(n, sizeof(*call->counts)))) {
+    if (!(call->counts = calloc(2 * n, sizeof(*call->counts)))) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for the counts of %zu ranks", call->name, n);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
     if (call->key.coll == HX_COLL_GATHER)
         call->counts[call->comm->members.rank] = call->said_count;
     else if (is_root(call))
-        memcpy(call->counts, call->root_counts, n * sizeof(*call->counts));
+        counts_fill(call, n);
     return HX_SUCCESS;
 }
 
@@ -64,7 +75,7 @@ struct hx_call hx_root_counts_call(const struct hx_call *call)
 {
     const int scatters = call->key.coll == HX_COLL_SCATTER, root = call->key.root;
     const uint64_t size = (uint64_t)call->comm->members.size;
-    const struct hx_call_key key = scatters ? hx_call_key_of(HX_COLL_BCAST, HX_UINT64, HX_SUM, root, size)
+    const struct hx_call_key key = scatters ? hx_call_key_of(HX_COLL_BCAST, HX_UINT64, HX_SUM, root, 2 * size)
                                             : hx_call_key_of(HX_COLL_ALLGATHER, HX_UINT64, HX_SUM, 0, 1);
 
     return (struct hx_call){
@@ -87,7 +98,7 @@ static int differing(const struct hx_call *call)
 
 hx_status_t hx_root_counts_apply(struct hx_call *call)
 {
-    const size_t *displs = call->root_displs;
+    const size_t *displs = call->key.coll == HX_COLL_SCATTER ? call->counts + call->comm->members.size : call->root_displs;
     size_t bytes = hx_dtype_bytes(call->key.dtype), all = 0;
     const struct hx_call_key before = call->key;
     hx_status_t status;
