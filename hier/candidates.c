@@ -348,9 +348,8 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
     }
     if (!*fallback && levels && hx_coll_is_rooted(coll) && list.n > 0 && candidates[list.n - 1].lanes == 1)
         *fallback = "the settings do not apply: with one lane, the ranks of a node have nothing to divide by levels";
-    if (!*fallback && coll == HX_COLL_ALLGATHER && list.n > 0 && candidates[0].last &&
-        name_needs(at_size.forced[coll].intra, coll, HX_NEEDS_SINGLE_COPY))
-        *fallback = "the settings do not apply: on several nodes, the plan needs every rank's displacements, and a rank knows only its own";
+    if (!*fallback && list.n > 0 && candidates[0].last && name_needs(at_size.forced[coll].intra, coll, HX_NEEDS_SINGLE_COPY))
+        *fallback = hx_candidate_unreadable(coll);
     return list.n;
 }
 

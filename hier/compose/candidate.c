@@ -86,11 +86,20 @@ void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDID
                  candidate->last ? candidate->last->name : fixed_last(candidate->coll, candidate->lanes), candidate->lanes, order);
 }
 
+const char *hx_candidate_unreadable(enum hx_coll coll)
+{
+    if (coll == HX_COLL_ALLGATHER)
+        return "single copy is not usable on several nodes: the plan needs every rank's displacements, and a rank knows only its own";
+    if (coll == HX_COLL_SCATTER)
+        return "single copy is not usable on several nodes: the ranks of a node get their blocks from memory that they cannot read";
+    return NULL;
+}
+
 int hx_candidate_part_serves(enum hx_coll coll, const struct hx_algorithm *part)
 {
     if (part->needs & HX_NEEDS_LEVELS && hx_coll_is_rooted(part->coll))
         return 0;
-    return coll != HX_COLL_ALLGATHER || !(part->needs & HX_NEEDS_SINGLE_COPY);
+    return !(part->needs & HX_NEEDS_SINGLE_COPY) || !hx_candidate_unreadable(coll);
 }
 
 static int part_fits(const struct hx_algorithm *part, enum hx_coll wanted)

@@ -90,8 +90,12 @@ int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs
 /* Does it fold what the ranks contribute in their order? */
 int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape);
 
-/* In an all-gather's last stage no rank can fetch: each rank may place the blocks elsewhere in its out, and only that rank knows
- * where. With one lane there is nothing to share out among the ranks of a node, as a broadcast or reduction by levels would. */
+/* Why no rank can fetch in the last stage of a composition: of an all-gather each rank may place the blocks elsewhere in its out, and
+ * only that rank knows where; of a scatter carriers have the blocks in WORK. NULL: ranks can. */
+const char *hx_candidate_unreadable(enum hx_coll coll);
+
+/* No, if it would fetch where no rank can. With one lane there is nothing to share out among the ranks of a node, as a broadcast or
+ * reduction by levels would. */
 int hx_candidate_part_serves(enum hx_coll coll, const struct hx_algorithm *part);
 
 /* May this candidate serve this shape at all? */

@@ -11,7 +11,7 @@ intra_algorithms = \
     intra/algorithms/reduce_single_copy.c \
     intra/algorithms/barrier_nary.c intra/algorithms/barrier_flag_tree.c \
     intra/algorithms/gather_nary.c intra/algorithms/gather_single_copy.c \
-    intra/algorithms/scatter_nary.c \
+    intra/algorithms/scatter_nary.c intra/algorithms/scatter_single_copy.c \
     intra/algorithms/scan_nary.c \
     intra/algorithms/exscan_nary.c \
     intra/algorithms/alltoall_nary.c intra/algorithms/alltoall_single_copy.c

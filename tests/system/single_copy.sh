@@ -15,12 +15,14 @@ counter() { # NAME: its value in what the job has told
     sed -n "s/^hierax stats: all [0-9]* ranks: $1  *\\([0-9]*\\) .*/\\1/p" "$tmp/err"
 }
 
-for collective in allreduce reduce_scatter_block allgather bcast reduce gather alltoall; do
-    setting=HX_INTRA_$(tr a-z A-Z <<<"${collective%_block}")=single_copy
+for plan_of in allreduce reduce_scatter_block allgather bcast reduce gather scatter alltoall; do
+    collective=${plan_of%:*} algorithm=single_copy
+    [ "$collective" = $plan_of ] || algorithm+=${plan_of#*:}
+    setting=HX_INTRA_$(tr a-z A-Z <<<"${collective%_block}")=$algorithm
     env "$setting" HX_STATS=1 HX_CHECK=1 timeout 60 "$run" -n 3 -- "$bench" "$collective" --check --min 1 --max 3M --factor 31 --iterations 2 \
-        --repetitions 2 >"$tmp/out" 2>"$tmp/err" || { fail "$collective: status $?"; cat "$tmp/out" "$tmp/err" >&2; }
-    has "$tmp/out" 'flat(single_copy)' "$collective"
-    [ "$(counter fetched_bytes)" -gt 1000000 ] || fail "$collective: $(counter fetched_bytes) bytes were read"
+        --repetitions 2 >"$tmp/out" 2>"$tmp/err" || { fail "$plan_of: status $?"; cat "$tmp/out" "$tmp/err" >&2; }
+    has "$tmp/out" "flat($algorithm)" "$plan_of"
+    [ "$(counter fetched_bytes)" -gt 1000000 ] || fail "$plan_of: $(counter fetched_bytes) bytes were read"
 done
 
 # the plan's bytes, and those of a live job: calls of 100 float32 on each of three ranks

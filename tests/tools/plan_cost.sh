@@ -115,6 +115,10 @@ says 'single_copy  works only inside a node; every node has one rank' 0 cost bca
 says 'ring                     needs a commutative operation' 0 cost allreduce --shape 2,2:cyclic --ordered
 says 'the HX_* settings name another' 0 cost allreduce --shape 5x1 --set HX_ALLREDUCE=ring
 says 'single_copy              ranks may not read each other' 0 cost allreduce --shape 3 --set HX_SINGLE_COPY=0
+for coll in scatter allgather; do
+    says 'single copy is not usable on several nodes: ' 0 cost $coll --shape 2,2
+    says 'single copy is not usable on several nodes: ' 0 explain $coll --shape 2,2 --set HX_INTRA_${coll^^}=single_copy
+done
 says 'hier(nary_sliced,' 0 cost reduce --shape 2,2 --set HX_INTRA_REDUCE=nary_sliced
 says 'hier(-,flat,binomial) x1' 0 cost bcast --shape 2,2 --set HX_INTRA_BCAST=binomial 64
 says 'planned in ' 0 cost allreduce --shape 4x96 --time

@@ -152,8 +152,8 @@ static void lack_write(const struct plan_job *job, const struct hx_algorithm *a,
     else if (a->needs & HX_PASSES_RING && shape->nnodes > 1 && members > HX_MATCH_ROUNDS + 1)
         snprintf(why, capacity, "a ring can have at most %d members, because a match id has no room for more rounds; here are %d",
                  HX_MATCH_ROUNDS + 1, members);
-    else if (two && coll == HX_COLL_ALLGATHER && a->needs & HX_NEEDS_SINGLE_COPY)
-        snprintf(why, capacity, "not usable on several nodes: it needs the displacements of all ranks, and a rank knows only its own");
+    else if (two && a->needs & HX_NEEDS_SINGLE_COPY && hx_candidate_unreadable(coll))
+        snprintf(why, capacity, "%s", hx_candidate_unreadable(coll));
     else if (a->needs & HX_NEEDS_SINGLE_COPY && !job->planner.single_copy)
         snprintf(why, capacity, "ranks may not read each other's memory (HX_SINGLE_COPY=0)");
     else
