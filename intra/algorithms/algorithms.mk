@@ -3,12 +3,12 @@
 # same the first is chosen.
 intra_algorithms = \
     intra/algorithms/allreduce_nary.c intra/algorithms/allreduce_nary_sliced.c intra/algorithms/allreduce_last_arriver.c \
-    intra/algorithms/allreduce_levels.c intra/algorithms/allreduce_single_copy.c \
+    intra/algorithms/allreduce_levels.c intra/algorithms/allreduce_single_copy.c intra/algorithms/allreduce_single_copy_nary.c \
     intra/algorithms/reduce_scatter_nary.c intra/algorithms/reduce_scatter_levels.c intra/algorithms/reduce_scatter_single_copy.c \
     intra/algorithms/allgather_nary.c intra/algorithms/allgather_levels.c intra/algorithms/allgather_single_copy.c \
     intra/algorithms/bcast_nary.c intra/algorithms/bcast_single_copy.c \
     intra/algorithms/reduce_nary.c intra/algorithms/reduce_nary_sliced.c \
-    intra/algorithms/reduce_single_copy.c \
+    intra/algorithms/reduce_single_copy.c intra/algorithms/reduce_single_copy_nary.c \
     intra/algorithms/barrier_nary.c intra/algorithms/barrier_flag_tree.c \
     intra/algorithms/gather_nary.c intra/algorithms/gather_single_copy.c \
     intra/algorithms/scatter_nary.c intra/algorithms/scatter_single_copy.c \

@@ -23,7 +23,7 @@ static void build(struct hx_builder *b)
 
     hx_split(b, b->p);
     hx_offer(b, READY);
-    hx_fetch_rows(b, READY);
+    hx_fetch_rows(b, READY, me);
     hx_reduce_rows(b, hx_at(b->out, me, 1), 0, b->p, b->in, me);
     hx_offer(b, SUMMED);
     for (int q = me + 1; q < me + b->p; q++)

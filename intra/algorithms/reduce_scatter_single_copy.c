@@ -22,7 +22,7 @@ static void build(struct hx_builder *b)
 
     hx_offer(b, READY);
     if (hx_owns(b, me)) {
-        hx_fetch_rows(b, READY);
+        hx_fetch_rows(b, READY, me);
         hx_publish(b, READ);
     }
     hx_owners_await(b, READ);

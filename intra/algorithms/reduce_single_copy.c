@@ -23,7 +23,7 @@ static void build(struct hx_builder *b)
     hx_split(b, b->p);
     hx_offer(b, READY);
     hx_await_lag(b, TAKEN, b->root, 1); /* the slot held the sum of the slice one window before */
-    hx_fetch_rows(b, READY);
+    hx_fetch_rows(b, READY, me);
     hx_reduce_rows(b, hx_at(me == b->root ? b->out : HX_SLOT, me, 1), 0, b->p, b->in, me);
     hx_publish(b, SUMMED);
     if (me != b->root) {

@@ -15,7 +15,7 @@ counter() { # NAME: its value in what the job has told
     sed -n "s/^hierax stats: all [0-9]* ranks: $1  *\\([0-9]*\\) .*/\\1/p" "$tmp/err"
 }
 
-for plan_of in allreduce reduce_scatter_block allgather bcast reduce gather scatter alltoall; do
+for plan_of in allreduce reduce_scatter_block allgather bcast reduce gather scatter alltoall allreduce:_nary reduce:_nary; do
     collective=${plan_of%:*} algorithm=single_copy
     [ "$collective" = $plan_of ] || algorithm+=${plan_of#*:}
     setting=HX_INTRA_$(tr a-z A-Z <<<"${collective%_block}")=$algorithm

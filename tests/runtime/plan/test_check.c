@@ -476,6 +476,8 @@ static const struct fault {
     {"single_copy", HX_COLL_ALLGATHER, drop_last_await, 2, "rank 2", "end", "race"},
     {"single_copy", HX_COLL_REDUCE, drop_last_await, 2, "rank 2", "end", "race"},
     {"single_copy", HX_COLL_SCATTER, drop_last_await, 1, "rank 1", "end", "race"},
+    {"single_copy_nary", HX_COLL_REDUCE, drop_last_await, 2, "rank 2", "end", "race"},
+    {"single_copy_nary", HX_COLL_ALLREDUCE, fetch_from_other, 2, "rank 2", "fetch scratch 2[0] <- in of 0", "race: this read"},
     {"single_copy", HX_COLL_ALLREDUCE, offer_nothing, 2, "fetch scratch", "in of 2", "rank 2 offers nothing"},
     {"single_copy", HX_COLL_ALLTOALL, fetch_from_other, 2, "rank 2", "fetch out", "out of bounds"},
     {"single_copy", HX_COLL_ALLREDUCE, fetch_from_other, 2, "rank 2", "fetch scratch 2[2] <- in of 0", "race: this read"},
