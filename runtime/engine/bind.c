@@ -205,9 +205,9 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     bound->awaits_all = hx_layout_awaits_all(bound->plan, &sizes);
     for (int s = 1; s < bound->nstages; s++) /* stages of one level run side by side */
         bound->runs_inline &= bound->stages[s].stage->level > bound->stages[s - 1].stage->level;
-    bound->fast_path = bound->runs_inline && !bound->heard;
     for (int s = 0; s < bound->nstages; s++)
-        bound->fast_path &= !bound->stages[s].stage->offers;
+        bound->offers |= bound->stages[s].stage->offers;
+    bound->fast_path = bound->runs_inline && !bound->heard && !bound->offers;
     bound->traced_as = HX_TRACING ? hx_trace_keep(bound->plan->name) : NULL;
     status = hx_bind_steps(&engine->node, bound);
     return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;

@@ -109,7 +109,8 @@ struct hx_bound {
                     * bind.c. UINT64_MAX: it writes no such thing */
     size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
     int runs_inline; /* one slice, stage after stage: run_inline */
-    int fast_path; /* it does, and that is all there is to a call */
+    int offers;      /* some stage offers the call's buffers */
+    int fast_path;   /* runs inline, and that is all there is to a call */
     const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */
     int awaits_all;
     size_t work_bytes, scratch_bytes;

@@ -122,8 +122,11 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
     unsigned char *to = hx_operand_at(run, &step->dst);
     uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset[run->parity];
     struct hx_walk into = {.spans = engine->spans[0]}, out_of = {.spans = engine->spans[1]};
-    struct pieces pieces = {.view = hx_peer_map_view(engine->process, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT)};
+    struct pieces pieces; /* too long to be cleared */
 
+    pieces.view = hx_peer_map_view(engine->process, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT);
+    pieces.n = 0;
+    pieces.bytes = pieces.viewed = 0;
     if (step->contiguous) {
         piece_add(run, instance, step, &pieces, to, from, step->bytes);
         pieces_read(run, instance, step, &pieces);

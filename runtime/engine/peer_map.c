@@ -96,12 +96,13 @@ static struct hx_peer_map *map_of(struct hx_process *process, int row, const str
 
 struct hx_view hx_peer_map_view(struct hx_process *process, int row, const struct hx_control *theirs, int buffer)
 {
-    uint64_t number = atomic_load_explicit(&theirs->shared_allocs[buffer].number, memory_order_relaxed);
-    uintptr_t first = atomic_load_explicit(&theirs->shared_allocs[buffer].base, memory_order_relaxed);
+    uint64_t number = atomic_load_explicit(&theirs->allocs[buffer], memory_order_relaxed);
     const struct hx_peer_map *map = number ? map_of(process, row, theirs, buffer, number) : NULL;
+    uintptr_t first;
 
     if (!map || !map->base)
         return (struct hx_view){0};
+    first = atomic_load_explicit(&theirs->shared_allocs[buffer].base, memory_order_relaxed);
     return (struct hx_view){first, first + map->bytes, (uintptr_t)map->base - first};
 }
 

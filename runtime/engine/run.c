@@ -250,10 +250,10 @@ static inline __attribute__((always_inline)) hx_status_t run_leave(struct hx_run
     return HX_SUCCESS;
 }
 
-/* Publish the buffers of a call that is not on the fast path: the lengths of an all-to-all with counts, else IN and OUT. */
+/* A call that is not on the fast path may offer IN and OUT, or have lengths to learn. */
 static void buffers_tell(struct hx_run *run)
 {
-    for (int i = 0; i < 2; i++) { /* an offer's flag publishes them */
+    for (int i = 0; i < 2 && run->bound->offers; i++) { /* an offer's flag publishes them */
         uintptr_t address = (uintptr_t)run->base[i ? HX_OUT : HX_IN];
         atomic_store_explicit(&run->engine->mine->buffers[i], address, memory_order_relaxed);
         hx_shared_alloc_tell(run->engine->process, run->engine->mine, i, address);
@@ -266,10 +266,11 @@ static void buffers_tell(struct hx_run *run)
 static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name,
                                                            const void *in, void *out)
 {
-    struct hx_trace_open open = {.engine = NULL};
+    struct hx_trace_open open;
     struct hx_run run;
     hx_status_t status;
 
+    open.engine = NULL;
     if (HX_TRACING)
         hx_trace_call_begin(&open, name, engine, &bound->key, bound->key.count);
     engine->running = HX_RUNS;

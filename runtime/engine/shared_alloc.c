@@ -104,9 +104,11 @@ void hx_shared_alloc_tell(struct hx_process *process, struct hx_control *mine, i
         process->shared_allocs = allocation;
     }
     /* relaxed: as the buffer's address, which stands beside them, an offer's flag publishes them */
-    atomic_store_explicit(&mine->shared_allocs[buffer].number, allocation ? allocation->number : 0, memory_order_relaxed);
-    atomic_store_explicit(&mine->shared_allocs[buffer].inode, allocation ? allocation->inode : 0, memory_order_relaxed);
-    atomic_store_explicit(&mine->shared_allocs[buffer].base, allocation ? (uintptr_t)allocation->base : 0, memory_order_relaxed);
+    atomic_store_explicit(&mine->allocs[buffer], allocation ? allocation->number : 0, memory_order_relaxed);
+    if (!allocation)
+        return;
+    atomic_store_explicit(&mine->shared_allocs[buffer].inode, allocation->inode, memory_order_relaxed);
+    atomic_store_explicit(&mine->shared_allocs[buffer].base, (uintptr_t)allocation->base, memory_order_relaxed);
 }
 
 void hx_shared_allocs_close(struct hx_process *process)

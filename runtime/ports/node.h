@@ -15,7 +15,7 @@
  *   flag      owner stores the epoch with release after writing its slot and stamp; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
  *             stores taken with release after reading, the sender's acquire load pairs with it before it writes again
- *   buffers   and shared_allocs: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again
+ *   buffers   allocs and shared_allocs: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again
  *             only after every rank that fetches has confirmed that it has finished. If the owner's call fails, it clears the
  *             buffers before it returns; a rank that has fetched checks them again (fetch.c)
  *   stamps    relaxed: the owner issues a fence before it raises a flag again, and a rank that sees such a flag issues one before it reads
@@ -106,15 +106,18 @@ struct hx_control { /* of one rank in one context; written by it alone */
     _Atomic int32_t failed;                           /* 1: the communicator has failed on this rank, or another rank has said so:
                                                        * runtime/engine/failure.h */
     _Atomic uintptr_t buffers[2];                     /* its IN and OUT in the call that it has entered last: FETCH; 0: given up */
+    _Atomic uint64_t allocs[2];                       /* numbers of the allocations of hx_alloc in which these stand; 0: in none. So far it is
+                                                       * one cache line: a reader of other memory needs no more */
     struct {
-        _Atomic uint64_t number, inode; /* number 0: it stands in none */
-        _Atomic uintptr_t base;         /* its address there */
-    } shared_allocs[2];                 /* of hx_alloc, in which these stand */
+        _Atomic uint64_t inode;
+        _Atomic uintptr_t base; /* its address there */
+    } shared_allocs[2];         /* of those allocations */
     _Atomic uint64_t stamps[HX_STAMPS];               /* of the last calls in which it raised flags; index: call number % HX_STAMPS */
     struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
 };
 _Static_assert(offsetof(struct hx_control, flags) == HX_LINE_BYTES, "what comes before the flags fills one line");
+_Static_assert(offsetof(struct hx_control, shared_allocs) == 64, "what every FETCH reads fills one cache line");
 
 #define HX_PASSED_LINES 32
 #define HX_PASSED_STAMP (HX_PASSED_LINES / 2)
