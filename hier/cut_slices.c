@@ -185,10 +185,10 @@ static int runs_ahead(const struct hx_candidate *candidate, int n)
     return flat->counts && flat->counts((struct hx_group){.coll = flat->coll, .p = n, .owners = n}).runs_ahead;
 }
 
-/* By single copy there is nothing but fetching, and not all from one, where a reader finds what another has brought into the cache. */
+/* By single copy there is nothing but fetching, and not all the same from one, where a reader finds what another has brought into the cache. */
 static int fetches_whole(const struct hx_candidate *candidate)
 {
-    return candidate->lanes == 0 && (hx_coll_has_pairs(candidate->coll) || hx_coll_gives(candidate->coll) == HX_HOLDS_OWN);
+    return candidate->lanes == 0 && hx_coll_has_blocks(candidate->coll) && !hx_coll_reduces(candidate->coll);
 }
 
 static double fine_slice(const struct hx_planner *planner, const struct hx_candidate *candidate, double bytes)

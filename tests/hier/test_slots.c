@@ -214,8 +214,9 @@ static void smaller_nodes_have_room(void **state)
     hx_env_release(&env);
 }
 
-/* The window and the slots' bytes of a broadcast of 1 MiB in slices of 64 KiB, on a node with that cache. */
-static struct hx_choice broadcast_choice(const char *shape_text, int64_t llc_bytes, const struct hx_candidate *candidate)
+/* The slices, the window and the slots' bytes of a vector of 4 bytes times count, on a node with that cache. slice_bytes 0: the planner's. */
+static struct hx_choice slices_choice(const char *shape_text, int64_t llc_bytes, const struct hx_candidate *candidate, uint64_t count,
+                                      uint64_t slice_bytes)
 {
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_shape *shape = hx_shape_parse(shape_text, error);
@@ -228,13 +229,18 @@ static struct hx_choice broadcast_choice(const char *shape_text, int64_t llc_byt
     assert_non_null(plan);
     assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
     assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
-    assert_int_equal(hx_planner_slices(&planner, candidate, plan, 1 << 18, 4, 64 << 10, &choice), HX_SUCCESS);
+    assert_int_equal(hx_planner_slices(&planner, candidate, plan, count, 4, slice_bytes, &choice), HX_SUCCESS);
     assert_true(choice.slot_bytes <= planner.live_bytes);
     hx_planner_release(&planner);
     hx_env_release(&env);
     hx_plan_release(plan);
     hx_shape_free(shape);
     return choice;
+}
+
+static struct hx_choice broadcast_choice(const char *shape_text, int64_t llc_bytes, const struct hx_candidate *candidate)
+{
+    return slices_choice(shape_text, llc_bytes, candidate, 1 << 18, 64 << 10); /* 1 MiB in slices of 64 KiB */
 }
 
 /* Slices under way take slots in turn: as many as fit 1 MiB and this rank's part of the cache, but not where each has rings of its own. */
@@ -256,6 +262,20 @@ static void windows_are_as_wide_as_there_is_room(void **state)
     assert_int_equal(crowded.window_fine, HX_FINE_WINDOW);
     assert_true(rings.fine_slices >= 16 && rings.window_fine == HX_FINE_WINDOW);
     assert_true(single_copy.fine_slices > HX_FINE_WINDOW && single_copy.window_fine == HX_FINE_WINDOW);
+}
+
+/* By single copy a vector of 1 MiB stays whole if it has blocks and is not reduced. */
+static void single_copy_cuts_no_blocks(void **state)
+{
+    (void)state;
+    for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
+        struct hx_candidate candidate = {.coll = (enum hx_coll)coll};
+        int blocks = hx_coll_has_blocks(candidate.coll);
+        if (!(candidate.flat = hx_algorithm_find(candidate.coll, HX_SCOPE_INTRA, "single_copy")))
+            continue;
+        struct hx_choice choice = slices_choice("2", 32 << 20, &candidate, 1 << (blocks ? 17 : 18), 0);
+        assert_int_equal(choice.fine_slices == 1, blocks && !hx_coll_reduces(candidate.coll));
+    }
 }
 
 /* Calls take slots in turn: four times theirs, as far as 1 MiB for each core goes, and not of very short ones. */
@@ -360,6 +380,7 @@ int main(void)
         cmocka_unit_test(slots_fit_the_bank),
         cmocka_unit_test(smaller_nodes_have_room),
         cmocka_unit_test(windows_are_as_wide_as_there_is_room),
+        cmocka_unit_test(single_copy_cuts_no_blocks),
         cmocka_unit_test(turns_have_room_on_their_core),
         cmocka_unit_test(levels_hold_no_long_vectors),
         cmocka_unit_test(shortest_slices_fit),
