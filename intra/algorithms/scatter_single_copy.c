@@ -27,7 +27,7 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = 1, .fetched = 1.0 / g.p, .own = 1.0 / g.p};
+    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = 1, .fetched = 1.0 / g.p};
 }
 
 const struct hx_algorithm hx_scatter_single_copy = {
