@@ -324,7 +324,7 @@ hx_status_t hx_bind(struct hx_engine *engine, struct hx_call_key key, struct hx_
     struct hx_bound **set = hx_bound_set(engine, key), *found = NULL;
     hx_status_t status;
     /* HX_STATS and HX_CHECK: hx_bound_find finds nothing, so that all calls are counted, and compared */
-    int first = engine->process->env->stats > 0 || engine->process->env->check, way = first;
+    int first = engine->process->env->stats > 0 || engine->process->env->check ? HX_BOUND_FIRST : 0, way = first;
 
     while (way < HX_BOUND_WAYS - 1 && set[way] && !hx_bound_fits(set[way], key))
         way++;

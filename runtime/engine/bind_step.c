@@ -3,6 +3,7 @@
  * steps get them at once (hx_bind_steps). Otherwise each step gets them when it is issued. */
 #include "runtime/base/stream.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/shm_write.h"
 #include "runtime/plan/items.h"
 #include <stdlib.h>
 
@@ -121,6 +122,18 @@ static int step_bind(const struct hx_node *node, const struct hx_bound *bound, c
     return 1;
 }
 
+/* Which AWAITs fetch what the next step reads: see shm_write.h. */
+static void touches_bind(const struct hx_bound_stage *bs)
+{
+    for (struct hx_bound_step *step = bs->steps; step + 1 < bs->steps + bs->nsteps; step++) {
+        const struct hx_bound_step *reads = step + 1;
+        size_t lines = (reads->bytes + HX_LINE - 1) / HX_LINE;
+        if (step->op == HX_OP_AWAIT && (reads->op == HX_OP_COPY || reads->op == HX_OP_REDUCE) && reads->src.space == HX_SLOT &&
+            reads->contiguous && !bs->tiny_slot && lines <= HX_TOUCH_LINES)
+            step->touches = (uint32_t)lines;
+    }
+}
+
 hx_status_t hx_bind_steps(const struct hx_node *node, struct hx_bound *bound)
 {
     hx_status_t status = HX_SUCCESS;
@@ -147,6 +160,7 @@ hx_status_t hx_bind_steps(const struct hx_node *node, struct hx_bound *bound)
             status = status == HX_SUCCESS ? sources_bind(node, bound, bs, step) : status;
         }
         bs->nsteps = (uint32_t)(bound->steps_end - bs->steps);
+        touches_bind(bs);
     }
     return status;
 }

@@ -49,6 +49,7 @@ struct hx_bound_step {
     uint32_t peer, n, tag, handle;
     uint32_t self;           /* AWAIT: the member whose flag is not looked at: this rank, unless it awaits that flag alone */
     uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
+    uint32_t touches;        /* AWAIT: lines of a slot that the next step reads, fetched while waiting; 0: too many, or none */
     size_t flag_offset[2];   /* PUBLISH, AWAIT: of the flag after a control, in calls of either parity */
     struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the segment's first row */
     size_t bytes, elements;
@@ -121,7 +122,8 @@ struct hx_bound {
 };
 
 #define HX_BOUND_SETS 16 /* of the cache of bound plans */
-#define HX_BOUND_WAYS 4  /* plans of one set, the last used first */
+#define HX_BOUND_WAYS 5  /* plans of one set, the last used first */
+#define HX_BOUND_FIRST 2 /* hx_bound_find looks at so many: a program may make two kinds of call in turn */
 
 struct hx_ring_queue { /* transfers of one (peer, ring, direction), in order */
     struct hx_transfer *head, *tail;
@@ -218,11 +220,15 @@ static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_call_key
            (!key.blocks.hash || hx_bound_fits_blocks(bound, &key.blocks));
 }
 
-/* The plan bound to this kind if it was the last of its set, else NULL: hx_bind looks further. */
+/* The plan bound to this kind if it is among the first of its set, else NULL: hx_bind looks further. */
 static inline struct hx_bound *hx_bound_find(struct hx_engine *engine, struct hx_call_key key)
 {
-    struct hx_bound *first = hx_bound_set(engine, key)[0];
-    return hx_bound_fits(first, key) ? first : NULL;
+    struct hx_bound **set = hx_bound_set(engine, key);
+
+    for (int way = 0; way < HX_BOUND_FIRST; way++)
+        if (__builtin_expect(hx_bound_fits(set[way], key), 1))
+            return set[way];
+    return NULL;
 }
 
 /* Find or bind a plan for a call key whose type, operation and count are right. */

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/engine/engine.h"
+#include "runtime/engine/shm_write.h"
 #include "runtime/engine/signature.h"
 
 static inline _Atomic uint64_t *hx_flag_epoch(const struct hx_run *run, struct hx_control *control, const struct hx_bound_step *step)
@@ -25,6 +26,16 @@ static inline int hx_flag_mismatches(struct hx_run *run, const struct hx_bound_s
     return __builtin_expect(stamp != run->stamp, 0) && hx_stamp_is_refused(run, bs->controls[member], bs->stage->members[member], stamp);
 }
 
+/* This member's flag is not raised yet. Fetch the lines that the next step reads: a hint, which needs no order. */
+static inline void hx_slot_touch(const struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_bound_step *step, uint32_t member)
+{
+    const struct hx_bound_step *reads = step + 1;
+    const unsigned char *at = hx_operand_at(run, &reads->src) + (reads->op == HX_OP_REDUCE ? bs->slot_offsets[member] : 0);
+
+    for (uint32_t line = 0; line < step->touches; line++)
+        __builtin_prefetch(at + line * (size_t)HX_LINE);
+}
+
 /* Have members [cursor, end) of an AWAIT all reached the epoch? 0 also when run->status has become an error. */
 static inline int hx_flags_reached(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
 {
@@ -41,6 +52,8 @@ static inline int hx_flags_reached(struct hx_run *run, struct hx_instance *insta
         /* acquire pairs with the release in hx_flag_publish: the member's slot is as it was published */
         if (atomic_load_explicit(flag, memory_order_acquire) < epoch) {
             instance->cursor = i;
+            if (step->touches)
+                hx_slot_touch(run, bs, step, member);
             return 0;
         }
         if (hx_flag_mismatches(run, bs, member, flag))

@@ -39,6 +39,7 @@ struct hx_process {
     struct hx_waiter waiter;
     struct hx_engine *active; /* engines with non-blocking calls under way */
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
+    int demotes;              /* it moves what it writes for other ranks to the cache that they share: see shm_write.h */
     int threads;              /* one of the program, the others of Hierax; 0: the program had more at the start, or not known */
     struct hx_whereabouts *whereabouts;     /* of other ranks: see whereabouts.h; NULL until used */
     struct hx_distance distance;            /* from the other ranks of the node */

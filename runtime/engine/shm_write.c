@@ -6,7 +6,12 @@
 #include "runtime/base/memcpy.h"
 #include "runtime/base/stream.h"
 #include <stdlib.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
+#define LINES_MOST 768            /* bytes */
+#define AROUND_LEAST 4096         /* bytes; for fewer, waiting for the memory would take longer than the copy */
 #define MEASURE_EVERY (256 << 10) /* bytes: it takes as long as copying a few KiB */
 #define WEIGHT (1.0 / 8)          /* of a measurement */
 #define MOST_NS 300               /* an interrupt counts for no more */
@@ -44,17 +49,55 @@ static void measure(const struct hx_node *node, struct hx_distance *distance)
     distance->seen[row] = passed;
 }
 
+int hx_can_demote(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c = 0, d;
+
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && c >> 25 & 1;
+#else
+    return 0;
+#endif
+}
+
+/* A hint: it orders and changes nothing. */
+static void demote(const unsigned char *at, size_t bytes)
+{
+#if defined(__x86_64__)
+    for (const unsigned char *end = at + bytes; at < end; at += HX_LINE)
+        __asm__ volatile(".byte 0x0f, 0x1c, 0x00" : : "a"(at) : "memory"); /* cldemote (%rax) */
+#else
+    (void)at, (void)bytes;
+#endif
+}
+
+/* A few lines, one after the other: the C library writes some of their bytes twice. */
+static void lines_share(const struct hx_engine *engine, unsigned char *dst, const unsigned char *src, size_t bytes)
+{
+    size_t at = 0;
+
+    for (; at + HX_LINE <= bytes; at += HX_LINE)
+        memcpy(dst + at, src + at, HX_LINE);
+    memcpy(dst + at, src + at, bytes - at);
+    if (engine->process->demotes && bytes > HX_TOUCH_LINES * HX_LINE)
+        demote(dst, bytes);
+}
+
 void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes)
 {
     const struct hx_node *node = &engine->node;
     struct hx_distance *distance = &engine->process->distance;
     const int64_t far_ns = engine->process->env->far_ns;
 
+    if (bytes <= LINES_MOST) {
+        lines_share(engine, dst, src, bytes);
+        return;
+    }
     distance->shared_bytes += bytes;
     if (distance->shared_bytes >= MEASURE_EVERY && node->n > 1 && far_ns > 0 && far_ns <= MOST_NS && can_tell() &&
         (distance->seen || (distance->seen = calloc((size_t)node->shared->n, sizeof(*distance->seen)))))
         measure(node, distance);
-    if (distance->ns >= (double)far_ns)
+    if (distance->ns >= (double)far_ns && bytes >= AROUND_LEAST)
         distance->far_bytes += hx_stream(dst, src, bytes);
     else
         hx_memcpy(dst, src, bytes);

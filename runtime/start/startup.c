@@ -8,6 +8,7 @@
 #include "runtime/api/number.h"
 #include "runtime/base/streams.h"
 #include "runtime/engine/liveness.h"
+#include "runtime/engine/shm_write.h"
 #include "runtime/engine/whereabouts.h"
 #include "runtime/engine/shared_alloc.h"
 #include <stdio.h>
@@ -155,6 +156,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
         hx_fetch_end();
     if (world->process.net && (status = peers_connect(world)) != HX_SUCCESS)
         return status;
+    world->process.demotes = per_cpu <= 1.0 && hx_can_demote();
     hx_waiter_init(&world->process.waiter, world->process.shared, per_cpu, (int)world->process.env->spin);
     world->process.waiter.net = world->process.net;
     world->process.waiter.net_ops = hx_registry.net;
