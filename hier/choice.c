@@ -112,7 +112,7 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
             return status;
         status = hx_planner_slices(planner, &candidates[*best], choice->plan, count, elem_bytes, slice_bytes, choice);
         if (status == HX_SUCCESS && choice->slot_bytes <= planner->bank_bytes) {
-            choice->turns = hx_planner_turns(planner, choice->slot_bytes);
+            choice->turns = hx_planner_turns(planner, coll, choice->slot_bytes);
             return HX_SUCCESS;
         }
         hx_plan_release(choice->plan);

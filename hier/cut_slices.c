@@ -12,6 +12,7 @@
 #define FETCH_WHOLE_BYTES (4096.0 * 1024)  /* of the vector, where there is nothing but fetching */
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define TURNS 4u
+#define TURNS_AHEAD (HX_CALLS_KEPT / 2u)
 #define TURN_MIN_BYTES ((size_t)16 << 10)  /* measured: shorter slots do best in the first-level cache */
 #define ROOM_MAX_BYTES ((size_t)1 << 20)  /* of a bank; measured, for turns: more of it pushes out what a rank reads and writes */
 #define SHORT_BLOCK_COPIES 4
@@ -273,12 +274,13 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
 }
 
 /* Taking a line back from another core's cache costs more than writing to one that was left alone for a while: by slots in turn a gather of
- * 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and the room in it. */
-unsigned hx_planner_turns(const struct hx_planner *planner, size_t slot_bytes)
+ * 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and the room in it. The ranks
+ * that begin a rooted collective run ahead of the others as far as there are turns. */
+unsigned hx_planner_turns(const struct hx_planner *planner, enum hx_coll coll, size_t slot_bytes)
 {
     double sharers = planner->cost.oversubscription;
     size_t room = (size_t)((double)slots_room(planner) / (sharers > 1 ? sharers : 1));
-    unsigned wanted = slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
+    unsigned wanted = hx_coll_is_rooted(coll) ? TURNS_AHEAD : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
 
     if (planner->forced_turns) {
         wanted = (unsigned)planner->forced_turns;

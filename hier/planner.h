@@ -92,7 +92,7 @@ hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void 
 void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes);
 
 /* How many parts of the bank calls with such slots use in turn: see struct hx_choice. */
-unsigned hx_planner_turns(const struct hx_planner *planner, size_t slot_bytes);
+unsigned hx_planner_turns(const struct hx_planner *planner, enum hx_coll coll, size_t slot_bytes);
 
 /* Slices and windows for a candidate, whose plan (of any rank) is given: the same whichever rank it is of. slice_bytes: of the
  * vector; 0: the planner's choice. HX_SLICE overrides it. */

@@ -70,7 +70,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
 /* Give every stage its part of the bank of slots, of the scratch memory and of the rings. */
 static hx_status_t places_assign(const struct hx_node *node, const struct hx_choice *choice, struct hx_bound *bound)
 {
-    size_t slots = 0, turns = choice->turns > 0 ? choice->turns : 1;
+    size_t slots = 0, turns = choice->turns > 0 ? choice->turns : 1; /* at most HX_CALLS_KEPT / 2: hier and env.def */
     int ring = 0;
 
     bound->scratch_bytes = 0;
@@ -82,14 +82,13 @@ static hx_status_t places_assign(const struct hx_node *node, const struct hx_cho
         if (bs->stage->ntransfers && bs->stage->scope != HX_SCOPE_INTER)
             ring += (int)bs->window;
         bs->slot_offset = slots;
-        if (bs->tiny_slot) /* it is in no bank */
-            turns = 1;
-        else
+        if (!bs->tiny_slot)
             slots += bs->window * bs->layout.slot_bytes;
     }
     while (turns > 1 && turns * slots > node->shared->bank_bytes) /* rounded blocks may fill more here than on the fullest node */
         turns /= 2;
-    bound->turn_bytes = slots;
+    /* parts as long as they can be: plans of as many parts share no memory in calls with different parts */
+    bound->turn_bytes = slots ? node->shared->bank_bytes / turns : 0;
     bound->turn_mask = turns - 1;
     if (slots > node->shared->bank_bytes)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, but there are %zu", bound->plan->name,
@@ -153,13 +152,12 @@ static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_boun
     return HX_SUCCESS;
 }
 
-/* A call writes into the slots and flags of the call before the last. A rank that finds a flag raised by a later call looks for the stamp
- * of its own call instead (flags.h): HX_STAMPS of these are kept. */
-static uint64_t calls_kept(const struct hx_step *step)
+/* After how many calls does a step write the same memory again, if all use their banks alike? */
+static uint64_t calls_kept(const struct hx_bound *bound, const struct hx_bound_stage *bs, const struct hx_step *step)
 {
-    if (step->dst == HX_SLOT)
-        return 2;
-    return step->op == HX_OP_PUBLISH ? HX_STAMPS : UINT64_MAX;
+    if (step->dst == HX_SLOT && !bs->tiny_slot)
+        return 2 * (bound->turn_mask + 1);
+    return step->dst == HX_SLOT || step->op == HX_OP_PUBLISH || step->op == HX_OP_ELECT ? HX_CALLS_KEPT : UINT64_MAX;
 }
 
 static void bounds_take(struct hx_bound *bound)
@@ -170,7 +168,7 @@ static void bounds_take(struct hx_bound *bound)
         int spans = hx_layout_max_spans(stage);
         bound->max_spans = spans > bound->max_spans ? spans : bound->max_spans;
         for (uint32_t i = 0; i < stage->nsteps; i++) {
-            uint64_t kept = calls_kept(&stage->steps[i]);
+            uint64_t kept = calls_kept(bound, &bound->stages[s], &stage->steps[i]);
             bound->kept = kept < bound->kept ? kept : bound->kept;
             if (stage->steps[i].op == HX_OP_REDUCE && (int)stage->steps[i].n > bound->max_sources)
                 bound->max_sources = (int)stage->steps[i].n;
@@ -324,7 +322,7 @@ hx_status_t hx_bind(struct hx_engine *engine, struct hx_call_key key, struct hx_
     struct hx_bound **set = hx_bound_set(engine, key), *found = NULL;
     hx_status_t status;
     /* HX_STATS and HX_CHECK: hx_bound_find finds nothing, so that all calls are counted, and compared */
-    int first = engine->process->env->stats > 0 || engine->process->env->check ? HX_BOUND_FIRST : 0, way = first;
+    int first = engine->process->env->stats > 0 || engine->process->env->check, way = first;
 
     while (way < HX_BOUND_WAYS - 1 && set[way] && !hx_bound_fits(set[way], key))
         way++;

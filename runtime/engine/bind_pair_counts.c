@@ -38,10 +38,8 @@ static void pair_place(const struct hx_bound *bound, struct hx_bound_step *step)
     step->elements = elements;
     step->bytes = elements * scale;
     step->contiguous = 1;
-    for (int parity = 0; parity < 2; parity++) {
-        step->src.offset[parity] = step->from == me ? pair_counts->sent_at[step->to] * scale : 0;
-        step->dst.offset[parity] = step->to == me ? pair_counts->received_at[step->from] * scale : 0;
-    }
+    step->src.offset = step->from == me ? pair_counts->sent_at[step->to] * scale : 0;
+    step->dst.offset = step->to == me ? pair_counts->received_at[step->from] * scale : 0;
 }
 
 /* The steps that move short blocks, or the others. */

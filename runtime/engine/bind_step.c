@@ -9,7 +9,7 @@
 
 /* The start of the place-th slice of a window, after the base of its space. SLOT: the slice in the node's first row. */
 static size_t slice_offset(const struct hx_node *node, const struct hx_bound_stage *bs, enum hx_space space,
-                           unsigned parity, size_t place)
+                           size_t place)
 {
     const unsigned char *slot;
 
@@ -18,9 +18,9 @@ static size_t slice_offset(const struct hx_node *node, const struct hx_bound_sta
     if (space != HX_SLOT)
         return 0;
     if (bs->tiny_slot)
-        slot = node->controls[0].flags[parity][bs->stage->first_flag].payload;
+        slot = node->controls[0].flags[bs->stage->first_flag][0].payload;
     else
-        slot = hx_node_bank(node, 0, parity) + bs->slot_offset + place * bs->layout.slot_bytes;
+        slot = hx_node_bank(node, 0, 0) + bs->slot_offset + place * bs->layout.slot_bytes;
     return (size_t)(slot - (const unsigned char *)node->base);
 }
 
@@ -49,10 +49,8 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
     *out = (struct hx_bound_step){.op = (enum hx_opcode)step->op, .contiguous = !(bs->reduces_by_spans && reduces), .peer = step->peer,
                                   .n = step->n, .tag = step->tag, .handle = step->handle, .plan_step = step};
     if (step->nblocks == 0) { /* no data: a flag; or JOIN and LEARN, which do not read these fields */
-        const struct hx_flag(*flags)[HX_NODE_FLAGS] = node->controls[0].flags;
-        for (int parity = 0; parity < 2; parity++)
-            out->flag_offset[parity] = (size_t)((const char *)&flags[parity][bs->stage->first_flag + step->tag].epoch -
-                                                (const char *)&node->controls[0]);
+        const struct hx_control *first = &node->controls[0];
+        out->flag_offset = (size_t)((const char *)&first->flags[bs->stage->first_flag + step->tag][0].epoch - (const char *)first);
         out->lags = step->own;
         out->self = step->n == 1 ? UINT32_MAX : bs->me;
         return;
@@ -63,11 +61,9 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
         if (spaces[i] != HX_NOWHERE)
             out->contiguous &= step_spans(bs, step, (enum hx_space)spaces[i], i == 1, rows[i], slice, &spans[i]) <= 1;
     for (int i = 0; i < 3; i++) {
-        operands[i]->space = (enum hx_space)spaces[i];
-        for (unsigned parity = 0; parity < 2; parity++)
-            operands[i]->offset[parity] = slice_offset(node, bs, operands[i]->space, parity, place) +
-                                          (spaces[i] == HX_SLOT ? slots[i] : 0) +
-                                          (out->contiguous ? spans[i].offset : 0);
+        operands[i]->space = (enum hx_space)(spaces[i] == HX_SLOT && bs->tiny_slot ? HX_TINY_SLOT : spaces[i]);
+        operands[i]->offset = slice_offset(node, bs, (enum hx_space)spaces[i], place) + (spaces[i] == HX_SLOT ? slots[i] : 0) +
+                              (out->contiguous ? spans[i].offset : 0);
     }
 }
 
@@ -82,12 +78,15 @@ static int lags(const struct hx_step *step)
 static hx_status_t sources_bind(const struct hx_node *node, const struct hx_bound *bound, const struct hx_bound_stage *bs,
                                 struct hx_bound_step *step)
 {
-    if (bound->turn_mask || !step->contiguous || step->op != HX_OP_REDUCE || step->src.space != HX_SLOT)
+    if (!step->contiguous || step->op != HX_OP_REDUCE || (step->src.space != HX_SLOT && step->src.space != HX_TINY_SLOT))
         return HX_SUCCESS;
-    if (!(step->sources = malloc(2 * step->n * sizeof(*step->sources))))
+    if (!(step->sources = malloc(HX_CALLS_KEPT * step->n * sizeof(*step->sources))))
         return hx_fail(HX_ERR_NOMEM, "no memory for the %u sources of a reduce", step->n);
-    for (uint32_t i = 0; i < 2 * step->n; i++)
-        step->sources[i] = (unsigned char *)node->base + step->src.offset[i / step->n] + bs->slot_offsets[i % step->n];
+    for (uint32_t i = 0; i < HX_CALLS_KEPT * step->n; i++) {
+        uint32_t turn = i / step->n;
+        size_t at = step->src.space == HX_SLOT ? hx_bank_turn(node, bound, turn) : turn * sizeof(struct hx_flag);
+        step->sources[i] = (unsigned char *)node->base + step->src.offset + at + bs->slot_offsets[i % step->n];
+    }
     return HX_SUCCESS;
 }
 
@@ -129,7 +128,7 @@ static void touches_bind(const struct hx_bound_stage *bs)
         const struct hx_bound_step *reads = step + 1;
         size_t lines = (reads->bytes + HX_LINE - 1) / HX_LINE;
         if (step->op == HX_OP_AWAIT && (reads->op == HX_OP_COPY || reads->op == HX_OP_REDUCE) && reads->src.space == HX_SLOT &&
-            reads->contiguous && !bs->tiny_slot && lines <= HX_TOUCH_LINES)
+            reads->contiguous && lines <= HX_TOUCH_LINES)
             step->touches = (uint32_t)lines;
     }
 }

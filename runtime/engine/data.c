@@ -52,10 +52,10 @@ static const void **sources_collect(const struct hx_run *run, const struct hx_bo
 {
     size_t row_bytes = step->plan_step->nblocks * bs->layout.row_bytes;
     const void **sources = run->engine->sources;
+    int is_slot = step->src.space == HX_SLOT || step->src.space == HX_TINY_SLOT;
 
     for (uint32_t i = 0; i < step->n; i++)
-        sources[i] = src + (step->src.space == HX_SLOT ? bs->slot_offsets[i]
-                                                       : (own && i > step->tag ? i - 1 : i) * row_bytes);
+        sources[i] = src + (is_slot ? bs->slot_offsets[i] : (own && i > step->tag ? i - 1 : i) * row_bytes);
     return sources;
 }
 
@@ -93,7 +93,7 @@ static inline void piece_reduce(const struct hx_run *run, const struct hx_instan
                                 const struct hx_bound_step *step, unsigned char *dst, const unsigned char *src,
                                 const unsigned char *own, size_t elements)
 {
-    const void **sources = step->sources ? step->sources + run->parity * step->n
+    const void **sources = step->sources ? step->sources + run->turn * step->n
                                          : sources_collect(run, instance->stage, step, src, own != NULL);
 
     if (own)
@@ -107,7 +107,7 @@ static struct hx_walk walk_start(struct hx_run *run, const struct hx_instance *i
     struct hx_engine *engine = run->engine;
     struct hx_walk w = {.spans = engine->spans[store]};
 
-    w.n = hx_layout_spans(&instance->stage->layout, space, step->plan_step->block, step->plan_step->nblocks, row,
+    w.n = hx_layout_spans(&instance->stage->layout, space == HX_TINY_SLOT ? HX_SLOT : space, step->plan_step->block, step->plan_step->nblocks, row,
                           instance->slice, engine->spans[store], engine->span_capacity);
     return w;
 }

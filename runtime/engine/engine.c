@@ -24,6 +24,7 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_process *process,
     if (process->net)
         engine->prefix = hx_members_prefix(members, which, hx_registry.net->match_bits(process->net) - HX_UNUSED_MATCH_BITS);
     engine->call = engine->first_call = engine->left_by_all = members->id.first_call;
+    engine->turn_mask = SIZE_MAX;
     engine->blocks = which == 0;
     status = hx_node_open(&engine->node, process->shared, engine->context, members->local_n, members->local_me,
                           members->local_ranks, members->rows);

@@ -5,10 +5,12 @@
  * walks a plan of one slice, blocking; run_slices.c keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
- * Slots are reused from call to call: call c writes into the bank that call c-2 used. Long slots use the bank part by part, so that
- * a call does not take them back from the cache of the rank that read them last. A rank that starts c has ended c-1. If all ranks
- * had entered c-1 by then (awaits_all), all had left c-2, and the rank need not ask. If c-1 does not await all (it has a root, or
- * is a scan, or some blocks may be empty), a rank waits until all ranks of its node have left c-2 before it writes a slot. Between
+ * Flags and slots are reused from call to call. Call c raises flags that call c - HX_CALLS_KEPT raised. Tiny slots stand beside the flags.
+ * The other slots of calls of one parity are a bank. A plan takes the whole bank, or its parts in turn: then call c writes where
+ * call c - 2 parts wrote. A rank that starts c has ended c-1. If all ranks had entered c-1 by then (awaits_all), all had left c-2, and the
+ * rank need not ask. If c-1 does not await all (it has a root, or is a scan, or some blocks may be empty), the rank looks how far the ranks
+ * of its node are. It waits until all have left the last call that used the same flags or slots: see kept. So the root of a
+ * short broadcast begins HX_CALLS_KEPT calls before it waits for the others, which on shared cores costs changes of process. Between
  * nodes a rank that only sends could still run ahead of the others for ever, and match ids of calls repeat. So after HX_CALLS_AHEAD
  * such calls in a row the next one begins with a barrier (hx_call_is_ahead).
  */
@@ -35,10 +37,12 @@ struct hx_transfer {
     size_t within;
 };
 
-/* The place of an operand: bytes after the base of its space, in calls of either parity. */
+#define HX_TINY_SLOT HX_SPACE_COUNT /* the space of a SLOT that stands beside a flag */
+
+/* The place of an operand: bytes after the base of its space. */
 struct hx_operand {
     enum hx_space space;
-    size_t offset[2];
+    size_t offset;
 };
 
 /* A step with addresses: of the one slice, or resolved for one slice as it is issued. */
@@ -50,13 +54,13 @@ struct hx_bound_step {
     uint32_t self;           /* AWAIT: the member whose flag is not looked at: this rank, unless it awaits that flag alone */
     uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
     uint32_t touches;        /* AWAIT: lines of a slot that the next step reads, fetched while waiting; 0: too many, or none */
-    size_t flag_offset[2];   /* PUBLISH, AWAIT: of the flag after a control, in calls of either parity */
+    size_t flag_offset;      /* PUBLISH, AWAIT: of the flag after a control, in calls whose number is a multiple of HX_CALLS_KEPT */
     struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the segment's first row */
     size_t bytes, elements;
     const struct hx_step *plan_step;
     /* of an only slice: */
     struct hx_instance *instance;
-    const void **sources; /* REDUCE from slots, if these stand still: [2][n] by parity; else NULL */
+    const void **sources; /* REDUCE from slots: [HX_CALLS_KEPT][n], by number of the call; else NULL */
     uint32_t from, to;    /* with pair counts: its block goes from this rank to that */
 };
 
@@ -108,7 +112,7 @@ struct hx_bound {
     size_t *heard;             /* the lengths that it learns; NULL: it learns none */
     uint64_t kept; /* a call may write what others of its node read only when they have left the call that is so many calls before it: see
                     * bind.c. UINT64_MAX: it writes no such thing */
-    size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes, their number less one */
+    size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes (0: it uses none), their number less one */
     int runs_inline; /* one slice, stage after stage: run_inline */
     int offers;      /* some stage offers the call's buffers */
     int fast_path;   /* runs inline, and that is all there is to a call */
@@ -121,9 +125,8 @@ struct hx_bound {
     int max_spans, max_sources;
 };
 
-#define HX_BOUND_SETS 16 /* of the cache of bound plans */
-#define HX_BOUND_WAYS 5  /* plans of one set, the last used first */
-#define HX_BOUND_FIRST 2 /* hx_bound_find looks at so many: a program may make two kinds of call in turn */
+#define HX_BOUND_SETS 128 /* of the cache of bound plans: few kinds of call that a program makes in turn share one */
+#define HX_BOUND_WAYS 2   /* plans of one set, the last used first */
 
 struct hx_ring_queue { /* transfers of one (peer, ring, direction), in order */
     struct hx_transfer *head, *tail;
@@ -137,10 +140,11 @@ struct hx_run { /* a call under way */
     struct hx_bound *bound;
     uint64_t epoch;   /* call << HX_SLICE_BITS */
     uint64_t stamp;   /* the same, and the signature's bits */
-    unsigned parity;
+    unsigned turn;    /* call % HX_CALLS_KEPT */
+    size_t flag_turn; /* bytes from the first of the flags to those of this call */
     hx_status_t status;
     const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */
-    unsigned char *base[HX_SPACE_COUNT]; /* SLOT: the slots of the context, and how far this call's part of a bank is from the first */
+    unsigned char *base[HX_SPACE_COUNT + 1]; /* SLOT, HX_TINY_SLOT: of the context, and how far this call's part is from the first */
 };
 
 struct hx_engine {
@@ -156,6 +160,8 @@ struct hx_engine {
     uint64_t call;           /* number of the last call entered */
     int ahead;               /* calls since the last one that awaited all, at most HX_CALLS_AHEAD */
     uint64_t left_by_all;    /* the last call that this rank has seen all others of its node leave */
+    uint64_t turns_since;    /* the first of the last calls that divided their banks alike */
+    size_t turn_mask;        /* as these do; SIZE_MAX: there was none yet */
     struct hx_bound *cache[HX_BOUND_SETS][HX_BOUND_WAYS];
     unsigned char *memory;   /* WORK, then SCRATCH */
     size_t memory_bytes;
@@ -220,15 +226,11 @@ static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_call_key
            (!key.blocks.hash || hx_bound_fits_blocks(bound, &key.blocks));
 }
 
-/* The plan bound to this kind if it is among the first of its set, else NULL: hx_bind looks further. */
+/* The plan bound to this kind if it was the last of its set, else NULL: hx_bind looks further. */
 static inline struct hx_bound *hx_bound_find(struct hx_engine *engine, struct hx_call_key key)
 {
-    struct hx_bound **set = hx_bound_set(engine, key);
-
-    for (int way = 0; way < HX_BOUND_FIRST; way++)
-        if (__builtin_expect(hx_bound_fits(set[way], key), 1))
-            return set[way];
-    return NULL;
+    struct hx_bound *first = hx_bound_set(engine, key)[0];
+    return hx_bound_fits(first, key) ? first : NULL;
 }
 
 /* Find or bind a plan for a call key whose type, operation and count are right. */
@@ -276,9 +278,15 @@ static inline void hx_bind_stream(const struct hx_bound_stage *bs, uint32_t i, s
 /* Note of a step of a plan with pair counts which pair's block it moves. */
 hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step);
 
+/* Bytes from the first part of a bank to that of a call; call may be a number modulo HX_CALLS_KEPT. */
+static inline size_t hx_bank_turn(const struct hx_node *node, const struct hx_bound *bound, uint64_t call)
+{
+    return (call & 1) * node->shared->bank_bytes + (call >> 1 & bound->turn_mask) * bound->turn_bytes;
+}
+
 static inline unsigned char *hx_operand_at(const struct hx_run *run, const struct hx_operand *operand)
 {
-    return run->base[operand->space] + operand->offset[run->parity];
+    return run->base[operand->space] + operand->offset;
 }
 
 /* A slice of a reduction in place has just read what it overwrites: that is in the cache. */

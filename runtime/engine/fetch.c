@@ -120,7 +120,7 @@ void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const
     const struct hx_bound_stage *bs = instance->stage;
     const struct hx_control *theirs = bs->controls[step->peer];
     unsigned char *to = hx_operand_at(run, &step->dst);
-    uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset[run->parity];
+    uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset;
     struct hx_walk into = {.spans = engine->spans[0]}, out_of = {.spans = engine->spans[1]};
     struct pieces pieces; /* too long to be cleared */
 

@@ -9,7 +9,7 @@
 
 static inline _Atomic uint64_t *hx_flag_epoch(const struct hx_run *run, struct hx_control *control, const struct hx_bound_step *step)
 {
-    return (_Atomic uint64_t *)(void *)((unsigned char *)control + step->flag_offset[run->parity]);
+    return (_Atomic uint64_t *)(void *)((unsigned char *)control + step->flag_offset + run->flag_turn);
 }
 
 /* The epoch of the slice that an AWAIT is for. */
@@ -23,11 +23,12 @@ static inline int hx_flag_mismatches(struct hx_run *run, const struct hx_bound_s
 {
     uint64_t stamp = atomic_load_explicit(&hx_flag_of(flag)->stamp, memory_order_relaxed);
 
-    return __builtin_expect(stamp != run->stamp, 0) && hx_stamp_is_refused(run, bs->controls[member], bs->stage->members[member], stamp);
+    return __builtin_expect(stamp != run->stamp, 0) && hx_stamp_is_refused(run, bs->stage->members[member], stamp);
 }
 
 /* This member's flag is not raised yet. Fetch the lines that the next step reads: a hint, which needs no order. */
-static inline void hx_slot_touch(const struct hx_run *run, const struct hx_bound_stage *bs, const struct hx_bound_step *step, uint32_t member)
+static __attribute__((noinline)) void hx_slot_touch(const struct hx_run *run, const struct hx_bound_stage *bs,
+                                                    const struct hx_bound_step *step, uint32_t member)
 {
     const struct hx_bound_step *reads = step + 1;
     const unsigned char *at = hx_operand_at(run, &reads->src) + (reads->op == HX_OP_REDUCE ? bs->slot_offsets[member] : 0);

@@ -99,26 +99,28 @@ static inline __attribute__((always_inline)) void run_inline(struct hx_run *run)
 
 /* ---- entry --------------------------------------------------------------------------------------------------- */
 
-/* Must this call wait before it writes what others of its node read? */
-static inline int writes_too_early(const struct hx_engine *engine, const struct hx_bound *bound)
+/* How many calls before this one is the last call that all must have left before this one writes what others of its node read? */
+static uint64_t calls_kept(const struct hx_engine *engine, const struct hx_bound *bound)
 {
-    return engine->call - engine->left_by_all > bound->kept;
+    if (bound->kept == UINT64_MAX || bound->turn_bytes == 0)
+        return bound->kept;
+    return hx_bank_kept(bound->kept, engine->call - engine->turns_since);
 }
 
 /* A member of this node that is not far enough: it has not left the call that all must have left before this call writes. -1: none. */
 static int slots_user(struct hx_engine *engine, const struct hx_bound *bound)
 {
     const struct hx_node *node = &engine->node;
-    uint64_t least = engine->call - 1;
+    uint64_t least = engine->call - 1, kept = calls_kept(engine, bound);
 
-    if (!writes_too_early(engine, bound))
+    if (engine->call - engine->left_by_all <= kept)
         return -1;
     for (int i = 0; i < node->n; i++) {
         /* acquire pairs with the release in left_tell: all reads of member i in that call are over */
         uint64_t left = atomic_load_explicit(&hx_node_control(node, i)->left, memory_order_acquire) >> HX_SLICE_BITS;
         if (i == node->me)
             continue;
-        if (engine->call > left + bound->kept)
+        if (engine->call > left + kept)
             return i;
         least = left < least ? left : least;
     }
@@ -142,21 +144,6 @@ static int slots_look(void *ctx)
     return slots_user(run->engine, run->bound) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(run));
 }
 
-/* Other ranks may still look at flags of this call, and at those of the call before if that one awaited all. The next calls raise the same
- * flags again, so the stamps of these two calls are kept here. The stamps that they overwrite are no longer needed: no rank is in those
- * calls any more. If the call before awaited all, every rank had left the one before that; if this call raises flags, its `kept` ensures
- * it. */
-static void stamps_keep(const struct hx_run *run)
-{
-    const struct hx_engine *engine = run->engine;
-    uint64_t before = atomic_load_explicit(&engine->mine->left, memory_order_relaxed);
-
-    if (engine->ahead == 0)
-        atomic_store_explicit(&engine->mine->stamps[(before >> HX_SLICE_BITS) % HX_STAMPS], before, memory_order_relaxed);
-    if (run->bound->kept <= HX_STAMPS)
-        atomic_store_explicit(&engine->mine->stamps[engine->call % HX_STAMPS], run->stamp, memory_order_relaxed);
-}
-
 /* From now on this rank reads nothing that others have written for the call. Pairs with the acquire in slots_user. */
 static inline void left_tell(const struct hx_run *run)
 {
@@ -169,7 +156,6 @@ static __attribute__((noinline)) void leave_ahead(const struct hx_run *run)
     struct hx_engine *engine = run->engine;
     const struct hx_node *node = &engine->node;
 
-    stamps_keep(run);
     left_tell(run);
     engine->ahead += engine->ahead < HX_CALLS_AHEAD; /* no higher: if a program on one node only broadcasts, nothing resets
                                                       * it */
@@ -189,6 +175,19 @@ static __attribute__((noinline)) void average(const struct hx_run *run)
         hx_scale_inverse(run->base[HX_OUT], bytes / bound->elem_bytes, bound->key.dtype, contributors);
 }
 
+/* Choose the call's part of the bank. */
+static void bank_take(struct hx_run *run)
+{
+    struct hx_engine *engine = run->engine;
+    const struct hx_bound *bound = run->bound;
+
+    run->base[HX_SLOT] = (unsigned char *)engine->node.base + hx_bank_turn(&engine->node, bound, engine->call);
+    if (bound->turn_mask != engine->turn_mask) {
+        engine->turn_mask = bound->turn_mask;
+        engine->turns_since = engine->call;
+    }
+}
+
 /* Enter a call. Returns 0 when its slots may not be written yet. */
 static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, struct hx_engine *engine, struct hx_bound *bound,
                                                            const char *name, const void *in, void *out, int traced)
@@ -201,16 +200,20 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     run->bound = bound;
     run->epoch = call << HX_SLICE_BITS;
     run->stamp = run->epoch | bound->signature_bits;
-    run->parity = call & 1;
+    run->turn = call % HX_CALLS_KEPT;
+    run->flag_turn = run->turn * sizeof(struct hx_flag);
     run->status = HX_SUCCESS;
     run->waits = NULL;
     run->base[HX_IN] = (unsigned char *)(uintptr_t)in;
     run->base[HX_OUT] = out;
     run->base[HX_WORK] = engine->memory;
     run->base[HX_SCRATCH] = engine->memory + bound->work_bytes;
-    run->base[HX_SLOT] = (unsigned char *)engine->node.base + (call >> 1 & bound->turn_mask) * bound->turn_bytes;
+    run->base[HX_TINY_SLOT] = (unsigned char *)engine->node.base + run->flag_turn;
     atomic_store_explicit(&engine->mine->entered, run->stamp, memory_order_relaxed);
-    return !writes_too_early(engine, bound) || slots_user(engine, bound) < 0;
+    if (bound->turn_bytes)
+        bank_take(run);
+    /* if all have left the call before the last, any call may write */
+    return call - engine->left_by_all <= HX_BANKS || slots_user(engine, bound) < 0;
 }
 
 void hx_run_cancel(struct hx_run *run)

@@ -209,19 +209,8 @@ int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t their
     return 1;
 }
 
-int hx_stamp_is_refused(struct hx_run *run, const struct hx_control *control, int rank, uint64_t theirs)
+int hx_stamp_is_refused(struct hx_run *run, int rank, uint64_t theirs)
 {
-    uint64_t call = run->stamp >> HX_SLICE_BITS, kept;
-
-    if (theirs >> HX_SLICE_BITS > call) {
-        /* pairs with the fence in leave_ahead. The flag's epoch was read with acquire, and may still be that of this call. The place of the
-         * kept stamp is not used again before this rank leaves the call (run.c) */
-        atomic_thread_fence(memory_order_acquire);
-        kept = atomic_load_explicit(&control->stamps[call % HX_STAMPS], memory_order_relaxed);
-        theirs = kept >> HX_SLICE_BITS == call ? kept : theirs; /* else that rank has raised no flag in this call */
-    }
-    if (theirs == run->stamp)
-        return 0;
     run_refuse(run, run->stamp, rank, theirs);
     return 1;
 }

@@ -55,9 +55,9 @@ void hx_mismatch_describe(const struct hx_engine *engine, uint64_t mine, int ran
 /* The same for a rank of this node, given its stamp. */
 void hx_stamps_tell(const struct hx_engine *engine, uint64_t mine, int rank, uint64_t theirs, char *text, size_t capacity);
 
-/* A rank of this node has raised a flag with a stamp that is not the run's. Nonzero if that rank makes, or has made, a different call: then
- * run->status is HX_ERR_MISMATCH, with a text. 0 if it raised the flag in this call, and again in a later one. */
-int hx_stamp_is_refused(struct hx_run *run, const struct hx_control *control, int rank, uint64_t theirs);
+/* A rank of this node has raised a flag of the run's call with a stamp that is not the run's: it makes a different call. Returns 1;
+ * run->status is HX_ERR_MISMATCH, with a text. */
+int hx_stamp_is_refused(struct hx_run *run, int rank, uint64_t theirs);
 /* Stamps in run's communicator, of this rank and of another rank of this node. Nonzero if they are of the same call and differ: then
  * run->status is HX_ERR_MISMATCH, with a text. */
 int hx_stamp_differs(struct hx_run *run, uint64_t mine, int rank, uint64_t theirs);

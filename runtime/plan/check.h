@@ -18,12 +18,15 @@ struct hx_check_call {
     struct hx_sizes sizes;        /* elem_bytes is 1 */
     const struct hx_pair_counts *pair_counts; /* of each rank: sizes then has none; NULL: none */
     int window_fine, window_coarse;
+    int turns;      /* its bank of slots has so many parts, used in turn, and it raises the flags of 2 turns calls before; 0 as 1 */
     int in_place;   /* IN and OUT are one memory, as HX_IN_PLACE makes them, and as they always are of a broadcast */
     int rank_order; /* demand that contributions are folded in rank order */
     int exact;      /* the operation is: results folded in other orders are equal */
     int barrier;    /* demand that no rank ends before all have entered, whatever the data */
     int *roundings; /* NULL, or where to raise a number to how many reduce steps, one after the other, made any result */
 };
+
+#define HX_CHECK_TURNS_MAX 8 /* parts of a bank */
 
 /* Run the calls one after the other on every rank. HX_SUCCESS; HX_ERR_INTERNAL: report names call, rank, stage,
  * slice, step and the fault; HX_ERR_NOMEM. Nothing is logged. */

@@ -29,7 +29,9 @@ static struct hx_check_memory *memory_of(struct hx_check_step *s, enum hx_space 
     if (space == HX_SLOT) {
         const struct hx_check_stage *theirs = hx_check_near(s, member, "slot");
         *bytes = theirs->layout.slot_bytes;
-        *base = theirs->slot_offset + place * *bytes;
+        int turns = hx_check_turns(s->run, s->r->call);
+        *base = theirs->slot_offset + place * *bytes +
+                (size_t)(s->r->call / 2 % turns) * (HX_CHECK_TURNS_MAX / (size_t)turns) * s->run->part_bytes;
         return &s->run->slots[theirs->of->rank][s->r->call % 2];
     }
     memory = space == HX_WORK      ? &s->r->work

@@ -53,7 +53,8 @@ struct hx_check_run {
     const struct hx_check_call *calls;
     int ncalls;
     struct hx_check_rank **ranks;       /* [ncalls] -> [nranks] */
-    struct hx_check_memory (*slots)[2]; /* [nranks], by call mod 2 */
+    struct hx_check_memory (*slots)[2]; /* [nranks] the banks of calls of either parity */
+    size_t part_bytes;                  /* of each of HX_CHECK_TURNS_MAX parts of a bank */
     int *at;                            /* [nranks] the call each rank is in; ncalls: all done */
     uint32_t *buckets;                  /* of transfers, by match */
     uint64_t **expressions;             /* [ncalls] -> [count] of the results, 0: not seen yet */
@@ -86,6 +87,11 @@ static inline struct hx_check_rank *hx_check_rank_at(const struct hx_check_run *
 static inline struct hx_check_stage *hx_check_peer(const struct hx_check_stage *stage, uint32_t member)
 {
     return &hx_check_rank_at(stage->of->run, stage->of->call, stage->stage->members[member])->stages[stage->peers[member]];
+}
+
+static inline int hx_check_turns(const struct hx_check_run *run, int call)
+{
+    return run->calls[call].turns ? run->calls[call].turns : 1;
 }
 
 static inline int hx_check_same_node(const struct hx_check_rank *a, const struct hx_check_rank *b)

@@ -250,18 +250,18 @@ void hx_check_run_open(struct hx_check_run *run)
     run->ranks = hx_check_alloc(store, (size_t)run->ncalls, sizeof(*run->ranks));
     buffers_open(run);
     for (int i = 0; i < n; i++) {
-        size_t room[2] = {0, 0};
         for (int c = 0; c < run->ncalls; c++) {
             struct hx_check_rank *r = hx_check_rank_at(run, c, i);
             r->run = run;
             r->call = c;
             r->rank = i;
             size_t slots = rank_open(r);
-            room[c % 2] = slots > room[c % 2] ? slots : room[c % 2];
+            run->part_bytes = slots > run->part_bytes ? slots : run->part_bytes;
         }
-        for (int bank = 0; bank < 2; bank++)
-            memory_open(run, &run->slots[i][bank], "slot", i, room[bank]);
     }
+    for (int i = 0; i < n; i++)
+        for (int bank = 0; bank < 2; bank++)
+            memory_open(run, &run->slots[i][bank], "slot", i, HX_CHECK_TURNS_MAX * run->part_bytes);
     for (int c = 0; c < run->ncalls; c++)
         for (int i = 0; i < n; i++)
             places_compare(hx_check_rank_at(run, c, i));

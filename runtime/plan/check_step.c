@@ -271,17 +271,22 @@ static void learn_run(struct hx_check_step *s)
 
 /* ---- one step */
 
-/* A slot of call c is written when all ranks of the node have left call c-2, which used the same bank. */
+/* A slot of a call is written, and a flag raised, when all ranks of the node have left the last call that used the same part of the bank, or
+ * the same flags. Here there are as many flags as parts. The engine has the same rule. */
 static int bank_free(struct hx_check_step *s)
 {
     const struct hx_shape *shape = s->run->shape;
-    int node = shape->node_of[s->r->rank];
+    int node = shape->node_of[s->r->rank], turns = hx_check_turns(s->run, s->r->call), since = s->r->call, kept;
+    int writes = s->step->dst == HX_SLOT || s->step->op == HX_OP_PUBLISH;
 
-    if (s->step->dst != HX_SLOT || s->r->call < 2)
+    while (since > 0 && hx_check_turns(s->run, since - 1) == turns)
+        since--;
+    kept = (int)hx_bank_kept((uint64_t)(2 * turns), (uint64_t)(s->r->call - since));
+    if (!writes || s->r->call < kept)
         return 1;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < hx_shape_node_size(shape, node); i++) {
-            struct hx_check_snapshot *end = hx_check_rank_at(s->run, s->r->call - 2, hx_shape_member(shape, node, i))->end;
+            struct hx_check_snapshot *end = hx_check_rank_at(s->run, s->r->call - kept, hx_shape_member(shape, node, i))->end;
             if (!end)
                 return 0;
             if (pass)

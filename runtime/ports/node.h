@@ -18,13 +18,11 @@
  *   buffers   allocs and shared_allocs: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again
  *             only after every rank that fetches has confirmed that it has finished. If the owner's call fails, it clears the
  *             buffers before it returns; a rank that has fetched checks them again (fetch.c)
- *   stamps    relaxed: the owner issues a fence before it raises a flag again, and a rank that sees such a flag issues one before it reads
- *             them (run.c, signature.c)
  *   failed    stored with release after the rank's failure is written; a reader acquires it before it reads the failure
  *   refused   relaxed: no other data depends on it
  *   passed    relaxed: only the time that it takes to read matters
  *   closed    stored with release when a rank has freed a communicator; a rank that makes another of the same number acquires it (number.c)
- *   left      stored with release when a call has ended here; a rank that writes the slots again acquires it (run.c)
+ *   left      stored with release when a call has ended here; a rank that writes the same slots or flags again acquires it (run.c)
  *   bell      see wait.h
  */
 #pragma once
@@ -38,7 +36,7 @@
 
 #define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
 #define HX_INLINE_BYTES 48
-#define HX_STAMPS 4     /* these fill a control's first line */
+#define HX_CALLS_KEPT 16 /* a power of two: a rank may raise flags, and fill short slots, in so many calls before the others leave the first */
 #define HX_SIGNATURES 7 /* of the plans bound last */
 #define HX_SIGNATURE_WORDS 4
 #define HX_RING_ENTRIES 4
@@ -112,8 +110,7 @@ struct hx_control { /* of one rank in one context; written by it alone */
         _Atomic uint64_t inode;
         _Atomic uintptr_t base; /* its address there */
     } shared_allocs[2];         /* of those allocations */
-    _Atomic uint64_t stamps[HX_STAMPS];               /* of the last calls in which it raised flags; index: call number % HX_STAMPS */
-    struct hx_flag flags[2][HX_NODE_FLAGS];           /* by parity of the call */
+    struct hx_flag flags[HX_NODE_FLAGS][HX_CALLS_KEPT]; /* index: call number % HX_CALLS_KEPT */
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
 };
 _Static_assert(offsetof(struct hx_control, flags) == HX_LINE_BYTES, "what comes before the flags fills one line");

@@ -296,7 +296,7 @@ static void turns_have_room_on_their_core(void **state)
         struct hx_job job = {.llc_bytes = 64 << 20, .cpus_per_node = cases[i].cpus, .ranks_per_cpu = 8.0 / cases[i].cpus};
         struct hx_planner planner;
         assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
-        assert_int_equal(hx_planner_turns(&planner, cases[i].slot_kib << 10), cases[i].turns);
+        assert_int_equal(hx_planner_turns(&planner, HX_COLL_ALLREDUCE, cases[i].slot_kib << 10), cases[i].turns);
         hx_planner_release(&planner);
     }
     hx_env_release(&env);

@@ -427,7 +427,7 @@ static struct decision decide(const struct hx_env *env, const struct hx_shape *s
     struct hx_sizes sizes = {.count = count, .elem_bytes = elem_bytes, .fine_slices = d.choice.fine_slices,
                              .coarse_slices = d.choice.coarse_slices, .limit = d.choice.limit};
     size_t live = hx_planner_live_slots(plan, &sizes, d.choice.window_fine, d.choice.window_coarse);
-    d.choice.turns = hx_planner_turns(&planner, d.choice.slot_bytes);
+    d.choice.turns = hx_planner_turns(&planner, coll, d.choice.slot_bytes);
     assert_true(d.choice.turns == 1 || d.choice.turns * d.choice.slot_bytes <= planner.bank_bytes);
     if (live > planner.bank_bytes)
         fail_msg("%s of %llu elements on %d ranks, %d nodes: rank %d has no room for its slots", plan->name,

@@ -113,10 +113,36 @@ static void test_pairs(void **state)
                 struct hx_check_call calls[4] = {call_of(a, first, p, 2, 0), call_of(b, second, p, 2, 0),
                                                  call_of(b, second, p, 2, 1), call_of(a, first, p, 2, 0)};
                 assert_passes(shape, calls, 4, a->name);
+                calls[0].turns = calls[1].turns = calls[3].turns = 4; /* and where calls divide their banks otherwise */
+                assert_passes(shape, calls, 4, a->name);
                 plans_release(first, p);
                 plans_release(second, p);
                 hx_shape_free(shape);
             }
+}
+
+/* Ranks that run ahead: a bank of several parts, and one call more than there are parts. Then calls of one part and of several by turns. */
+static void test_turns(void **state)
+{
+    const struct hx_algorithm *a;
+
+    (void)state;
+    for (int i = 0; (a = hx_algorithms[i]); i++)
+        for (int p = 2; p <= 5; p++) {
+            struct hx_plan **plans = plans_of(a, p, hx_coll_is_rooted(a->coll) ? p - 1 : 0);
+            struct hx_shape *shape = shape_of(scope_of(a), p);
+            struct hx_check_call calls[2 * HX_CHECK_TURNS_MAX + 1];
+            for (int turns = 2; turns <= HX_CHECK_TURNS_MAX; turns *= 2)
+                for (int mixed = 0; mixed < 2; mixed++) {
+                    for (int c = 0; c <= 2 * turns; c++) {
+                        calls[c] = call_of(a, plans, p, 1, 0);
+                        calls[c].turns = mixed && c % 5 == 2 ? 1 : turns;
+                    }
+                    assert_passes(shape, calls, 2 * turns + 1, a->name);
+                }
+            plans_release(plans, p);
+            hx_shape_free(shape);
+        }
 }
 
 /* Each rank sends and receives what it likes, some nothing. */
@@ -659,7 +685,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_algorithms),
         cmocka_unit_test(test_corners),
-        cmocka_unit_test(test_pairs), cmocka_unit_test(test_pair_counts),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_turns), cmocka_unit_test(test_pair_counts),
         cmocka_unit_test(test_composed),
         cmocka_unit_test(test_faults),
         cmocka_unit_test(test_in_place_and_order),
