@@ -37,7 +37,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->single_copy = job->single_copy;
     planner->forced_lanes = env->lanes;
     planner->forced_slice = env->slice;
-    planner->forced_turns = env->turns;
+    planner->forced_turns = env->turns < HX_TURNS_MOST ? env->turns : HX_TURNS_MOST;
     hx_cost_defaults(&planner->cost, job->ranks_per_cpu * part_of_sharers(env, shape, job));
     if (job->cpus_per_node > 0 && (double)job->llc_bytes / job->cpus_per_node < planner->cost.core_cache_bytes)
         planner->cost.core_cache_bytes = (double)job->llc_bytes / job->cpus_per_node;

@@ -12,7 +12,6 @@
 #define FETCH_WHOLE_BYTES (4096.0 * 1024)  /* of the vector, where there is nothing but fetching */
 #define SLICES_MAX (1 << 23) /* an epoch has room for twice as many */
 #define TURNS 4u
-#define TURNS_AHEAD (HX_CALLS_KEPT / 2u)
 #define TURN_MIN_BYTES ((size_t)16 << 10)  /* measured: shorter slots do best in the first-level cache */
 #define ROOM_MAX_BYTES ((size_t)1 << 20)  /* of a bank; measured, for turns: more of it pushes out what a rank reads and writes */
 #define SHORT_BLOCK_COPIES 4
@@ -280,7 +279,7 @@ unsigned hx_planner_turns(const struct hx_planner *planner, enum hx_coll coll, s
 {
     double sharers = planner->cost.oversubscription;
     size_t room = (size_t)((double)slots_room(planner) / (sharers > 1 ? sharers : 1));
-    unsigned wanted = hx_coll_is_rooted(coll) ? TURNS_AHEAD : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
+    unsigned wanted = hx_coll_is_rooted(coll) ? HX_TURNS_MOST : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
 
     if (planner->forced_turns) {
         wanted = (unsigned)planner->forced_turns;

@@ -70,7 +70,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
 /* Give every stage its part of the bank of slots, of the scratch memory and of the rings. */
 static hx_status_t places_assign(const struct hx_node *node, const struct hx_choice *choice, struct hx_bound *bound)
 {
-    size_t slots = 0, turns = choice->turns > 0 ? choice->turns : 1; /* at most HX_CALLS_KEPT / 2: hier and env.def */
+    size_t slots = 0, turns = choice->turns > 0 ? choice->turns : 1; /* at most HX_TURNS_MOST: hier sees to it */
     int ring = 0;
 
     bound->scratch_bytes = 0;

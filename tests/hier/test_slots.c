@@ -303,6 +303,33 @@ static void turns_have_room_on_their_core(void **state)
     hx_shape_free(shape);
 }
 
+/* HX_TURNS: the next lower power of two, as far as the flags go. Any value that the table of settings allows. */
+static void turns_are_as_set(void **state)
+{
+    static const struct {
+        const char *set;
+        unsigned turns;
+    } cases[] = {{"1", 1}, {"3", 2}, {"8", 8}, {"9", 8}, {"64", 8}};
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse("8", error);
+    const struct hx_job job = {.llc_bytes = 64 << 20, .cpus_per_node = 8, .ranks_per_cpu = 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct hx_env env;
+        struct hx_planner planner;
+        setenv("HX_TURNS", cases[i].set, 1);
+        assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+        assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+        assert_int_equal(hx_planner_turns(&planner, HX_COLL_ALLREDUCE, 1 << 10), cases[i].turns);
+        assert_int_equal(hx_planner_turns(&planner, HX_COLL_BCAST, 1 << 10), cases[i].turns);
+        hx_planner_release(&planner);
+        hx_env_release(&env);
+    }
+    unsetenv("HX_TURNS");
+    hx_shape_free(shape);
+}
+
 /* What goes by levels needs private memory on its way: of long vectors too much, and it is no choice. */
 static void levels_hold_no_long_vectors(void **state)
 {
@@ -382,6 +409,7 @@ int main(void)
         cmocka_unit_test(windows_are_as_wide_as_there_is_room),
         cmocka_unit_test(single_copy_cuts_no_blocks),
         cmocka_unit_test(turns_have_room_on_their_core),
+        cmocka_unit_test(turns_are_as_set),
         cmocka_unit_test(levels_hold_no_long_vectors),
         cmocka_unit_test(shortest_slices_fit),
     };
