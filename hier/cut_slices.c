@@ -272,9 +272,9 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
     return HX_SUCCESS;
 }
 
-/* Taking a line back from another core's cache costs more than writing to one that was left alone for a while: by slots in turn a gather of
- * 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and the room in it. The ranks
- * that begin a rooted collective run ahead of the others as far as there are turns. */
+/* Taking a line back from another core's cache costs more than writing to one that was left alone for a while: by slots in turn
+ * a gather of 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and the
+ * room in it. The ranks that begin a rooted collective run ahead of the others as far as there are turns. */
 unsigned hx_planner_turns(const struct hx_planner *planner, enum hx_coll coll, size_t slot_bytes)
 {
     double sharers = planner->cost.oversubscription;

@@ -107,8 +107,8 @@ static struct hx_walk walk_start(struct hx_run *run, const struct hx_instance *i
     struct hx_engine *engine = run->engine;
     struct hx_walk w = {.spans = engine->spans[store]};
 
-    w.n = hx_layout_spans(&instance->stage->layout, space == HX_TINY_SLOT ? HX_SLOT : space, step->plan_step->block, step->plan_step->nblocks, row,
-                          instance->slice, engine->spans[store], engine->span_capacity);
+    w.n = hx_layout_spans(&instance->stage->layout, space == HX_TINY_SLOT ? HX_SLOT : space, step->plan_step->block,
+                          step->plan_step->nblocks, row, instance->slice, engine->spans[store], engine->span_capacity);
     return w;
 }
 

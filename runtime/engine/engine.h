@@ -5,14 +5,15 @@
  * walks a plan of one slice, blocking; run_slices.c keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
- * Flags and slots are reused from call to call. Call c raises flags that call c - HX_CALLS_KEPT raised. Tiny slots stand beside the flags.
- * The other slots of calls of one parity are a bank. A plan takes the whole bank, or its parts in turn: then call c writes where
- * call c - 2 parts wrote. A rank that starts c has ended c-1. If all ranks had entered c-1 by then (awaits_all), all had left c-2, and the
- * rank need not ask. If c-1 does not await all (it has a root, or is a scan, or some blocks may be empty), the rank looks how far the ranks
- * of its node are. It waits until all have left the last call that used the same flags or slots: see kept. So the root of a
- * short broadcast begins HX_CALLS_KEPT calls before it waits for the others, which on shared cores costs changes of process. Between
- * nodes a rank that only sends could still run ahead of the others for ever, and match ids of calls repeat. So after HX_CALLS_AHEAD
- * such calls in a row the next one begins with a barrier (hx_call_is_ahead).
+ * Flags and slots are reused from call to call. Call c raises flags that call c - HX_CALLS_KEPT raised. Tiny slots
+ * stand beside the flags. The other slots of calls of one parity are a bank. A plan takes the whole bank, or its parts
+ * in turn: then call c writes where call c - 2 parts wrote. A rank that starts c has ended c-1. If all ranks had
+ * entered c-1 by then (awaits_all), all had left c-2, and the rank need not ask. If c-1 does not await all (it has a
+ * root, or is a scan, or some blocks may be empty), the rank looks how far the ranks of its node are. It waits until
+ * all have left the last call that used the same flags or slots: see kept. So the root of a short broadcast begins
+ * HX_CALLS_KEPT calls before it waits for the others, which on shared cores costs changes of process. Between nodes a
+ * rank that only sends could still run ahead of the others for ever, and match ids of calls repeat. So after
+ * HX_CALLS_AHEAD such calls in a row the next one begins with a barrier (hx_call_is_ahead).
  */
 #pragma once
 

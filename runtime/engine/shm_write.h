@@ -9,11 +9,12 @@
  * the second way it takes 65 us in both cases. So each rank measures from time to time how long a line of another rank is under
  * way: about 20 ns and 120 ns there. Only AMD's processors are measured: others have not been tested.
  *
- * A payload of a few lines comes after its flag: two journeys, one after the other. There are two ways to shorten the second, which
- * tests/system/handoff compares with others. A rank that waits for the flag fetches up to HX_TOUCH_LINES lines of the payload each time
- * that it looks: an exchange of 64 to 192 bytes between two cores takes 0.6 to 0.8 of the time. If it fetched more
- * lines, it would take too many away from the writer. Instead the writer moves them to the cache that the cores share, if its processor can (cldemote): 256 and 512 bytes
- * take 0.85 of the time. From 1 KiB on the writer loses as much as the reader gains.
+ * A payload of a few lines comes after its flag: two journeys, one after the other. There are two ways to
+ * shorten the second, which tests/system/handoff compares with others. A rank that waits for the flag fetches
+ * up to HX_TOUCH_LINES lines of the payload each time that it looks: an exchange of 64 to 192 bytes between two
+ * cores takes 0.6 to 0.8 of the time. If it fetched more lines, it would take too many away from the writer.
+ * Instead the writer moves them to the cache that the cores share, if its processor can (cldemote): 256 and 512
+ * bytes take 0.85 of the time. From 1 KiB on the writer loses as much as the reader gains.
  */
 #pragma once
 

@@ -271,8 +271,8 @@ static void learn_run(struct hx_check_step *s)
 
 /* ---- one step */
 
-/* A slot of a call is written, and a flag raised, when all ranks of the node have left the last call that used the same part of the bank, or
- * the same flags. Here there are as many flags as parts. The engine has the same rule. */
+/* A slot of a call is written, and a flag raised, when all ranks of the node have left the last call that used the same part of
+ * the bank, or the same flags. Here there are as many flags as parts. The engine has the same rule. */
 static int bank_free(struct hx_check_step *s)
 {
     const struct hx_shape *shape = s->run->shape;

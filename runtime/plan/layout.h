@@ -132,9 +132,9 @@ static inline uint32_t hx_slice_limit(uint64_t slice, uint64_t finished, uint32_
 
 #define HX_BANKS 2 /* calls take them in turn */
 
-/* A call divides its bank so that `kept` calls write to different places, if they all divide it alike. So did the `alike` calls before this one. If
- * they are fewer, a call before them may have written anywhere in this call's bank. All must have left the last call that wrote to
- * the same place: this many calls before this one. */
+/* A call divides its bank so that `kept` calls write to different places, if they all divide it alike. So did the
+ * `alike` calls before this one. If they are fewer, a call before them may have written anywhere in this call's bank.
+ * All must have left the last call that wrote to the same place: this many calls before this one. */
 static inline uint64_t hx_bank_kept(uint64_t kept, uint64_t alike)
 {
     if (alike + 1 >= kept)

@@ -36,7 +36,8 @@
 
 #define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
 #define HX_INLINE_BYTES 48
-#define HX_CALLS_KEPT 16 /* a power of two: a rank may raise flags, and fill short slots, in so many calls before the others leave the first */
+/* A power of two: a rank may raise flags, and fill short slots, in so many calls before the others leave the first. */
+#define HX_CALLS_KEPT 16
 #define HX_TURNS_MOST (HX_CALLS_KEPT / 2) /* parts of a bank: each parity of calls has its bank */
 #define HX_SIGNATURES 7 /* of the plans bound last */
 #define HX_SIGNATURE_WORDS 4

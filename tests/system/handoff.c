@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How fast can a short payload go from core to core? Two threads on two cores exchange payloads, in five ways (runtime/engine/shm_write.h
- * says which Hierax takes). Prints nanoseconds a call, the least of several batches. Usage: handoff [CPU CPU]
+ * How fast can a short payload go from core to core? Two threads on two cores exchange payloads, in five ways
+ * (runtime/engine/shm_write.h says which Hierax takes). Prints nanoseconds a call, the least of several
+ * batches. Usage: handoff [CPU CPU]
  *
  *   apart     flag in one line, payload elsewhere: two journeys
  *   behind    payload from the flag's line on

@@ -121,7 +121,8 @@ static void test_pairs(void **state)
             }
 }
 
-/* Ranks that run ahead: a bank of several parts, and one call more than there are parts. Then calls of one part and of several by turns. */
+/* Ranks that run ahead: a bank of several parts, and one call more than there are parts. Then calls of one part and of
+ * several by turns. */
 static void test_turns(void **state)
 {
     const struct hx_algorithm *a;
