@@ -13,4 +13,4 @@ if [ -n "$missing" ]; then
     exit 1
 fi
 mkdir -p m4
-exec autoreconf -fi # force: configure has the version of hierax.h, which its cache does not watch
+exec autoreconf -fi # force: configure takes the version from hierax.h, and autoconf's cache does not notice that it changed

@@ -18,13 +18,13 @@ static hx_status_t refuse(const char *path, int line, const char *why)
     return HX_ERR_ENV;
 }
 
-/* Entries for several nodes: those taken, those for other providers, and one of these providers. */
+/* Entries for several nodes: how many are taken, how many are for other providers, and the name of one of these. */
 struct others {
     int taken, passed;
     char provider[HX_TABLE_PROVIDER_BYTES];
 };
 
-/* Does what was measured over a provider ("": within a node) hold over the job's (NULL: it has one node)? */
+/* Is a measurement over one provider ("": inside a node) valid for the job's provider (NULL: the job has one node)? */
 static int serves(const char *measured, const char *provider)
 {
     return !measured[0] || (provider && !strcmp(measured, hx_table_provider(provider)));
@@ -126,8 +126,8 @@ hx_status_t hx_tuning_read(const struct hx_env *env, const char *provider, void 
                                       : hx_fail(HX_ERR_NOMEM, "no memory for a tuning table");
 
     if (status == HX_SUCCESS && provider && others.passed && !others.taken && env->source[HX_ENV_IDX_table] != HX_SOURCE_SITE)
-        hx_warn("HX_TABLE=%s has no entries for provider %s, but %d for other providers, such as %s: without entries the cost model chooses "
-                "plans between nodes", env->table, provider, others.passed, others.provider);
+        hx_warn("HX_TABLE=%s has no entries for provider %s, but %d for other providers, such as %s; so the cost model chooses "
+                "the plans between nodes", env->table, provider, others.passed, others.provider);
     *tuning = NULL;
     *bytes = 0;
     if (status == HX_SUCCESS)

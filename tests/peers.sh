@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Hierax without a table against this machine's Open MPI (here) and against Debian 13's Open MPI (openmpi) and MPICH (mpich): launches in
-# turn, and the ratio to the best of the three at each point.
+# Compare Hierax without a table with three peers: this machine's Open MPI (here), Debian 13's Open MPI (openmpi) and its MPICH (mpich).
+# All are launched in turn. For each point, the ratio to the fastest peer is printed.
 #   tests/peers.sh [OPTION VALUE]...
-#     --loops "cold warm ahead"    of coll_bench; ahead is small bcast only, unless the next three say otherwise
-#     --collectives "NAME..."      those of an MPI program without counts, unless given
+#     --loops "cold warm ahead"    of coll_bench. By default, ahead measures only bcast, of 8, 64 and 512 bytes
+#     --collectives "NAME..."      default: all, without their forms with a count for each rank
 #     --sizes BYTES,...            8,64,512,4K,32K,256K,2M,8M, of the whole vector, as in coll_bench --help
 #     --ranks "N..."               2 4 (ahead: 4 8), all on this machine
 #     --peers "NAME..."            here openmpi mpich. With more ranks than cores MPICH takes milliseconds for a call: its ranks do not yield
@@ -13,8 +13,8 @@
 #     --csv FILE                   write every point and peer
 #     --root DIR                   Debian 13 with the peers (build/debian13-peers); made if it is missing: this takes minutes
 #     --prepare yes                make the root and build there, and measure nothing
-# For Debian 13 it needs root; --peers here does not. Hierax is one build, that of this machine, in $top_builddir or ./build. Each MPI is its distribution's
-# build, with that distribution's C library; coll_bench_mpi is built there from this checkout.
+# Debian 13 needs root; --peers here does not. All parts use one build of Hierax, that of this machine, in $top_builddir or ./build. Each MPI
+# is its distribution's package, with that distribution's C library. coll_bench_mpi is built there from this checkout.
 set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -33,7 +33,7 @@ inside() { # COMMAND...: in the folder of the sources in the Debian 13; its moun
     unshare --mount --pid --fork --kill-child "$BASH" "$top/tests/debian.sh" inside "$root" "$@"
 }
 
-# this checkout to the root, where both MPIs build the benchmark from it
+# copy this checkout to the root, and build the benchmark there with both MPIs
 prepare() {
     [ "$(id -u)" = 0 ] || die "root is needed for Debian 13; without root: --peers here"
     [ -e "$root" ] || "$top/tests/debian.sh" trixie "$root" true
@@ -55,7 +55,7 @@ prepare() {
         done' </dev/null >"$csv/told" || die "cannot build the peers in $root: $(cat "$csv/told")"
 }
 
-# N: the options by which each peer starts N ranks, one per core if there are as many
+# N: set the command with which each peer starts N ranks, one per core if there are enough cores
 commands() {
     local openmpi="--bind-to core" mpich="-bind-to core"
     bench=${given[bench]:-}
@@ -87,7 +87,7 @@ part() { # LOOP COLLECTIVES SIZES RANKS
     done
 }
 
-# LOOP: its points of all numbers of ranks, against the best peer of each
+# LOOP: the mean ratio to the best peer, over all its points and numbers of ranks
 summary() {
     awk -F, -v loop="$1" 'FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         $at["best"] == 1 { n++; sum += log($at["ratio"]); slower += $at["low95"] > 1 }

@@ -164,7 +164,7 @@ static void read_numbers(struct reader *r, struct hx_table_entry *entry)
     entry->numbers = (enum hx_numbers)numbers;
 }
 
-/* It may be missing: older tables have cold calls only. */
+/* The member may be missing: older tables have cold calls only. */
 static void read_loop(struct reader *r, struct hx_table_entry *entry)
 {
     char name[16] = "cold";

@@ -41,13 +41,13 @@ struct hx_table_entry {
     int shared_alloc;                             /* buffers in memory of hx_alloc */
     int nnodes, min_local, max_local;        /* shape: nodes; ranks on the emptiest and the fullest */
     int in_order;                            /* 1: every node holds a run of ranks ("block"), 0: not ("other") */
-    char provider[HX_TABLE_PROVIDER_BYTES];  /* as hx_table_provider has it; "" on one node */
+    char provider[HX_TABLE_PROVIDER_BYTES];  /* as hx_table_provider names it; "" on one node */
     uint64_t from_bytes, to_bytes;           /* of the whole vector, both included */
     int64_t measured_bytes;                  /* the size that was measured; -1: the file does not say */
     /* the result */
     char plan[HX_CANDIDATE_NAME_BYTES];      /* as hx_candidate_name */
     uint64_t slice_bytes;                    /* of the vector, HX_SLICE_LEAST to HX_SLICE_MOST; 0: as the planner cuts it */
-    int mixed;                               /* times are the geometric means of cold and of warm calls; 0: of cold ones */
+    int mixed;                               /* 1: times are geometric means of cold and warm calls; 0: of cold calls only */
     double us;                               /* median time of a call */
     char default_plan[HX_CANDIDATE_NAME_BYTES]; /* the cost model's choice, and its time */
     double default_us;
@@ -63,7 +63,7 @@ struct hx_table_model {
     int line;                          /* of the file it was read from */
 };
 
-/* The processor must be the same on the machine where a table is made and where it is used. */
+/* A table holds for machines with the same processor model and the same number of processing units. */
 struct hx_table_machine {
     char hierax[16];               /* version of Hierax that made the table; later versions use it too */
     char cpu[HX_TABLE_CPU_BYTES];  /* model */
@@ -106,7 +106,7 @@ int hx_table_same_key(const struct hx_table_entry *a, const struct hx_table_entr
 /* Add an entry. Other entries with its key that hold for some of its sizes are cut or dropped. HX_ERR_NOMEM. */
 hx_status_t hx_table_add(struct hx_table *table, const struct hx_table_entry *entry);
 
-/* A provider as tables name it: native TCP by its newer name. A time over the same network holds whatever libfabric calls its provider. */
+/* The name of a provider in tables: for native TCP the newer one. A time holds for the network, whatever libfabric calls its provider. */
 const char *hx_table_provider(const char *provider);
 
 /* Give providers these names, in a table that has been read and sorted. If it has entries of both names for the same calls, or two

@@ -63,9 +63,8 @@ static const struct hx_provider_traits providers[] = {
     {.names = {"psm3"}, .by_default = 1, .not_on = "TCP-*", DEVICE, .lacks_wait_object = 1},
     {.names = {"opx"}, .by_default = 1, DEVICE},
     {.names = {"verbs;ofi_rxm"}, .by_default = 1, DEVICE, .has_device_file = 1},
-    /* Native TCP. Unexpected messages must not stop their
-     * connection. 1.17 keeps 4 of each peer, if they are short, and 2.1 keeps 64. In 2.1 each of 1,024 requests has a buffer for a
-     * short one, of 16 KiB. */
+    /* Native TCP. Unexpected messages must not stop their connection. 1.17 keeps 4 of each peer, if they are short, and 2.1 keeps 64.
+     * In 2.1 each of 1,024 requests has a buffer for a short one, of 16 KiB. */
     {.names = {HX_TCP_NAME, HX_TCP_NAME_BEFORE}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
      .direct = HX_DIRECT_IF_SPACE, .breaks_on_excess = 1, .faults_before = FI_VERSION(1, 20),
      .forgets_since = FI_VERSION(1, 0),

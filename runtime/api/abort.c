@@ -2,8 +2,8 @@
 /*
  * hx_abort. The order matters:
  *   1  a thread ends the process after a bounded time, whatever the rest of this waits for
- *   2  this thread takes the world and the lock of Hierax, and keeps them: no other thread returns from a call, hx_finalize included, and
- *      ends the process with another status
+ *   2  this thread takes the world and the lock of Hierax, and keeps them. So no other thread can return from a call, or from hx_finalize,
+ *      and end the process with another status
  *   3  coll_run, then the ranks of this node by the segment, then those of other nodes by control messages
  *   4  the trace, stdio's buffers, _exit. Functions of atexit do not run: they may wait for a thread that waits for the lock.
  */

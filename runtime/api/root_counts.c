@@ -8,7 +8,7 @@
  * The sending side decides the lengths. If a receiving rank expects other lengths, it receives into memory of Hierax and returns
  * HX_ERR_ARG. So the rank's buffers are not overwritten, no rank waits for ever, and the communicator stays usable.
  *
- * Cost: a small all-gather of 8 bytes for each rank, or a broadcast of 16; of a persistent call only at its first start.
+ * Cost: a small all-gather of 8 bytes for each rank, or a broadcast of 16. A persistent call has this cost only at its first start.
  */
 #include "runtime/api/call.h"
 #include "runtime/engine/signature.h"

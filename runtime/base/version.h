@@ -4,6 +4,6 @@
 
 #include "runtime/hierax.h"
 
-#define HX_TEXT_OF(number) HX_TEXT_AS(number) /* by way of another macro, which gets its value */
+#define HX_TEXT_OF(number) HX_TEXT_AS(number) /* a second macro, because # does not expand its argument */
 #define HX_TEXT_AS(value) #value
 #define HX_VERSION_TEXT HX_TEXT_OF(HX_VERSION_MAJOR) "." HX_TEXT_OF(HX_VERSION_MINOR) "." HX_TEXT_OF(HX_VERSION_PATCH)

@@ -70,7 +70,7 @@ if command -v cmake >/dev/null; then
     has log "$prefix/lib/cmake/Hierax/HieraxConfig.cmake, version: " "another major version"
     ! project gcc g++ -DWANTED=0.1...0.2 || fail "CMake takes this version for one up to 0.2"
     ! project gcc g++ -DWANTED=0.1 -DCOMPONENTS="shared;nosuch" || fail "CMake finds a component nosuch"
-    has log "the component nosuch is not installed; Hierax has shared" "an unknown component"
+    has log "the component nosuch is not installed; the components are shared" "an unknown component"
 else
     echo "the CMake package is not tried here: apt-get install cmake" >&2
 fi

@@ -96,8 +96,8 @@ case_loops() {
         awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
             NR > 1 { print $at["loop"], $at["pairs"], $at["iterations"] }' "$tmp/c" | sort | uniq -c | tr -s ' ' | tr '\n' ';' |
         grep -qx ' 2 ahead 1 100; 2 ahead 1 15;' || { fail "the loop, its one pair of buffers or its calls are not told"; cat "$tmp/out" "$tmp/c" >&2; }
-    refuses '--warm and --ahead are two loops' allreduce --warm --ahead
-    refuses '--warm gives every call the same input, but allreduce replaces it with --in-place' allgather allreduce --warm --in-place
+    refuses '--warm and --ahead exclude each other' allreduce --warm --ahead
+    refuses '--warm gives every call the same input, but allreduce overwrites it with --in-place' allgather allreduce --warm --in-place
 }
 
 case_bad_input() {

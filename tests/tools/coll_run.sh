@@ -128,9 +128,9 @@ expect 0 'coll_run: host fd00::2: fd00::2 has a motto' --agent "$work/agent" --h
 expect 5 'rank 2 (pid [0-9]* on b) exited with status 5' --agent "$work/agent" --hosts a,b:2 -- sh -c '[ $HX_RANK != 2 ] || exit 5; sleep 30'
 expect 1 'rank [0-2] (pid [0-9]* on [ab]) exited with status 1' --agent "$work/agent" --hosts a,b:2 false
 expect 1 'coll_run: host a: the agent "false a" ended with status 1' --agent false --hosts a true
-# the last line needs no end, whatever happens to its host
+# an unfinished last line is printed, also if its host's keeper is killed
 expect 137 '^\[1\] half$' --agent "$work/agent" --hosts a,b --prefix -- sh -c '[ $HX_RANK = 0 ] && exec sleep 30; printf half; sleep 0.5; kill -9 $PPID'
-# c's rank ends first and b's because of it, but b tells first, then c, then the store
+# c's rank fails first, and b's because of it. But the message of b arrives first, then that of c, then that of the store
 printf '#!/bin/sh\nhost=$1; shift; case $host in a) late=0.2 ;; b) late=0 ;; c) late=0.1 ;; esac
 sh -c "$*" | perl -e '\''while (sysread STDIN, $b, 65536) { select undef, undef, undef, $ARGV[0]; syswrite STDOUT, $b }'\'' $late\n' >"$work/slow"
 chmod +x "$work/slow"

@@ -68,7 +68,7 @@ sed -i 's/,bcast,/,allreduce,/' "$tmp/a" "$tmp/b"
 run 2 --bench "--dtype 'int32"
 grep -q -e "--bench=--dtype 'int32: No closing quotation" "$tmp/err" || fail "half a quotation: $(cat "$tmp/err")"
 run 2 --bench '--check --json x'
-grep -q -e '--json is not for all sides' "$tmp/err" || fail "both sides are to write one file"
+grep -q -e '--json would make all sides write the same file' "$tmp/err" || fail "both sides are to write one file"
 run 2 --min 64 --max 8
 run 2 --rounds 0
 for path in /no/such/folder/x "$tmp"; do
@@ -116,7 +116,7 @@ grep -q -- '--peer=first: the name is given twice' "$tmp/err" || fail "two peers
 peers 2 --peer x
 grep -q 'expected NAME=COMMAND' "$tmp/err" || fail "a peer without a command"
 run 2 --warm --ahead
-grep -q -- '--warm and --ahead are two loops' "$tmp/err" || fail "two loops"
+grep -q -- '--warm and --ahead exclude each other' "$tmp/err" || fail "two loops"
 run 2 --sizes 8,64 --max 64
 grep -q -- '--sizes and --min, --max or --factor both' "$tmp/err" || fail "sizes and a range"
 side a 1

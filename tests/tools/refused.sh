@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Wrong command lines of all tools: each ends at once with its status, and says what is wrong, with the value and the choices. Of
-# several values of one option, the last one counts.
+# Wrong command lines of all tools: each ends at once with its status, and says what is wrong, with the value and the choices. If an
+# option has several values, the last one counts.
 set -u
 tools=$(cd "${top_builddir:-build}/tools" && pwd)
 sources=$(cd "${top_srcdir:-$(dirname "$0")/../..}" && pwd)

@@ -13,7 +13,7 @@ static int loop_take(struct bench_options *o, enum bench_loop_kind loop, char er
     const int other = o->loop != BENCH_COLD && o->loop != loop;
 
     if (other)
-        snprintf(error, OPTION_TEXT_BYTES, "--%s and --%s are two loops: give one of them", bench_loop_names[o->loop],
+        snprintf(error, OPTION_TEXT_BYTES, "--%s and --%s exclude each other: give one of them", bench_loop_names[o->loop],
                  bench_loop_names[loop]);
     o->loop = loop;
     return other ? -1 : 0;
@@ -60,9 +60,9 @@ static const struct option_row option_rows[] = {
     {"root", 0, "RANK", "root of collectives that have one (default 0)", 2, 0, IS_COUNT(root, 0, 1 << 24)},
     {"in-place", 0, NULL, "pass HX_IN_PLACE as input", 2, 0, IS_FLAG(in_place)},
     {"alloc", 0, NULL, "use buffers in memory of hx_alloc (coll_bench_mpi: MPI_Alloc_mem)", 2, 0, IS_FLAG(alloc)},
-    {"warm", 0, NULL, "use the same buffers and the same input in every call (default: other buffers and new input)",
+    {"warm", 0, NULL, "use the same buffers and the same input in every call (default: buffers in turn, and new input)",
      2, 0, IS_TAKEN(warm_take)},
-    {"ahead", 0, NULL, "as --warm, and make calls in a row at every size: no rank waits for another one before a call",
+    {"ahead", 0, NULL, "as --warm, and make calls in a row at every size: ranks do not wait for each other before a call",
      2, 0, IS_TAKEN(ahead_take)},
     {"check", 0, NULL, "compare every element with a reference that is computed independently. In a row of small calls, "
      "check only the last ones", 2, 0, IS_FLAG(check)},
@@ -100,13 +100,13 @@ static const char doc[] =
     "(--iterations), and the time is divided by 100. This time includes the rewriting. coll_bench therefore measures the "
     "same loop without the calls, and subtracts its time. In a row, calls of a rooted collective or of a scan would overlap. "
     "coll_bench times each of these calls separately, at every size.\n\n"
-    "With --warm all calls of a row have one pair of buffers. Each rank writes its input once, before the first call. So the data "
-    "are in the caches, as in programs and benchmarks that use the same buffers again. The ranks start together as above. "
-    "--check compares the last result of each row, and the input.\n\n"
+    "With --warm all calls of one size use one pair of buffers. Each rank writes its input once, before the first call. So the "
+    "data are in the caches, as in programs and benchmarks that use the same buffers again. The ranks start together as above. "
+    "--check compares the last result of each size, and checks that the input has not changed.\n\n"
     "With --ahead a repetition is 10 to 100 warm calls in a row at every size, as in benchmarks without a barrier. The ranks start "
-    "together only before the first one. A root, or the first rank of a scan, may then be some calls ahead of the other ranks. Each "
-    "rank divides the time of its calls by their number. The time of the repetition is the largest of these means. (Some "
-    "benchmarks print the mean over the ranks, which is less.)\n\n"
+    "together only before the first of these calls. A root, or the first rank of a scan, may then be some calls ahead of the other "
+    "ranks. Each rank divides the time of its calls by their number. The time of the repetition is the largest of these means. "
+    "(Some benchmarks print the mean over the ranks, which is less.)\n\n"
     "GB/s is bus bandwidth, in 1e9 bytes/s: bytes / median x factor. For p ranks the factor is 2(p-1)/p for allreduce, 1 for "
     "bcast, reduce and scans, and (p-1)/p for the others.\n\n"
     "The lower bound of the time (column bound) is the largest of these terms:\n"
@@ -116,7 +116,8 @@ static const char doc[] =
     "  dirty    reading bytes that another core has just written; measured\n"
     "  network  latency and bandwidth, from --alpha and --node-bandwidth\n\n"
     "The term memory is measured in the same loop as the calls. Warm calls may read data that are in the reader's cache already, so "
-    "their bound has no term dirty. With --ahead it has no hop and no latency either: several calls are in progress at once.\n\n"
+    "their bound has no term dirty. With --ahead the bound has no terms hop and latency either, because several calls are in "
+    "progress at once.\n\n"
     "If these two options are missing and the library uses TCP over one interface, coll_bench measures the network before "
     "the first call. It uses plain IPv4 TCP sockets from each node to the next node, at most one per rank of the smallest "
     "node. It measures with the machine's congestion control and with reno, and takes the better result. On more than 2 "
@@ -156,13 +157,13 @@ static int useless_refuse(struct bench_options *o, const char *option, const cha
     return -1;
 }
 
-/* A loop that writes the input once, and a call that replaces it. 0, or -1. */
+/* The loop writes the input once, but a call in place overwrites it: -1. Else 0. */
 static int replaced_refuse(const struct bench_options *o, char error[OPTION_TEXT_BYTES])
 {
     for (int i = 0; i < o->ncollectives && o->loop != BENCH_COLD && o->in_place; i++)
         if (bench_replaces_input((enum hx_function)o->collectives[i])) {
             snprintf(error, OPTION_TEXT_BYTES,
-                     "--%s gives every call the same input, but %s replaces it with --in-place: leave one of the two out",
+                     "--%s gives every call the same input, but %s overwrites it with --in-place: give only one of the two options",
                      bench_loop_names[o->loop], bench_collective_names[o->collectives[i]]);
             return -1;
         }
@@ -210,7 +211,7 @@ static void op_settle(struct bench_options *o)
             o->op = (hx_op_t)op;
 }
 
-/* The least and the greatest of --sizes. 0, or -1 if there is another range. */
+/* Take the range from --sizes. 0, or -1 if another option also gives a range. */
 static int sizes_settle(struct bench_options *o, uint64_t used)
 {
     static const char *const range[] = {"min", "max", "factor"};

@@ -39,8 +39,8 @@ static void check_last(const struct bench_loop *l, struct bench_checked *checked
         check_call(l, l->call - (uint32_t)i, checked);
 }
 
-/* The result and the input at the end of a row whose calls all had the same buffers; and those of one more call, since each call could
- * have left the result of the call before. */
+/* If all calls of a row have the same buffers: check the result and the input after the last call. Then do so after one more call with a
+ * cleared output, because a call that writes nothing would leave the right result of the call before. */
 static int check_same(struct bench_loop *l, struct bench_checked *checked)
 {
     char text[BENCH_TEXT_BYTES] = "";
@@ -48,7 +48,7 @@ static int check_same(struct bench_loop *l, struct bench_checked *checked)
     for (int again = 0; again < 2; again++) {
         if (again && bench_loop_repeat(l))
             return -1;
-        if (bench_loop_has_input(l)) /* first, since it spoils the result, too */
+        if (bench_loop_has_input(l)) /* first, because a wrong input also spoils the result */
             wrong_add(l, l->call, bench_data_check_input(bench_loop_in(l, l->call), l->in_count, l->job->rank, l->call, text),
                       text, checked);
         check_call(l, l->call, checked);

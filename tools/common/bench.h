@@ -64,7 +64,7 @@ static inline int bench_joins_counts(enum hx_function collective)
     return bench_has_counts(collective) && bench_gathers(collective);
 }
 
-/* A call in place leaves other values than it found. */
+/* Does a call in place overwrite its input with other values? */
 static inline int bench_replaces_input(enum hx_function collective)
 {
     return bench_reduces(collective) || hx_coll_has_pairs(hx_function_coll(collective));
@@ -84,7 +84,7 @@ struct bench_options {
     int collectives[HX_FUNCTION_COUNT]; /* in the order given */
     int ncollectives;
     uint64_t min_bytes, max_bytes, factor;
-    uint64_t sizes[BENCH_SIZES_MOST]; /* these only, if there are any, in any order */
+    uint64_t sizes[BENCH_SIZES_MOST]; /* if nsizes > 0, only these sizes; in any order */
     int nsizes;
     uint64_t iterations, repetitions; /* 0: chosen by size */
     uint64_t warmup, root;

@@ -7,7 +7,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#define AHEAD_BYTES (1 << 20) /* of about so many bytes are the calls in a row */
+#define AHEAD_BYTES (1 << 20) /* the vectors of the calls in a row have about this many bytes together */
 
 void bench_row_size(const struct bench_options *o, const struct bench_job *job, uint64_t want, struct bench_row *row)
 {
@@ -135,8 +135,8 @@ static void call_floor(const struct bench_loop *l, uint32_t call)
     __asm__ volatile("" : : "r"(out) : "memory"); /* the copies have a reader */
 }
 
-/* So many calls in a row; only cold ones get new input. They are timed from the moment at which all ranks may begin; what a rank
- * does by itself from when it begins, since where ranks share cores others may come first. */
+/* Time n calls in a row. Only cold calls get new input. The time of library calls begins when all ranks may begin. The time of work that
+ * a rank does alone begins when this rank begins: if ranks share cores, another rank may run first. */
 static int batch_time(struct bench_loop *l, enum bench_action action, uint64_t n, double *ns)
 {
     uint32_t call = l->call;
@@ -279,7 +279,7 @@ static int buffers_open(struct bench_loop *l)
     return 0;
 }
 
-/* Unless the options say it: enough calls that their time is long beside a clock reading; ahead, that ranks can get ahead. */
+/* If the options do not say: enough calls to make their time long beside a clock reading; AHEAD: enough to let ranks get ahead. */
 static uint64_t iterations_choose(const struct bench_loop *l)
 {
     const uint64_t bytes = l->row->bytes;

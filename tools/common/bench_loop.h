@@ -10,7 +10,7 @@ struct bench_loop {
     const struct bench_options *o;
     const struct bench_job *job;
     struct bench_row *row;
-    enum bench_loop_kind kind; /* the options' at first */
+    enum bench_loop_kind kind; /* at first that of the options */
     size_t in_count, out_count; /* elements */
     int in_place;               /* as asked for, or the collective has one buffer only */
     int apart;                  /* each call is timed by itself */
@@ -19,7 +19,7 @@ struct bench_loop {
      * collective has none */
     size_t *counts, first;
     char *arena;
-    uint32_t call; /* number of the next call in this row: of its pair and input; warm calls all have one number */
+    uint32_t call; /* number of the next call in this row. It selects the pair and the input, so all warm calls have the same number */
     double rewriting_ns; /* inside a batch, per call */
 };
 
@@ -33,9 +33,9 @@ void bench_loop_close(struct bench_loop *l); /* on this rank alone */
 /* The bytes of a row's buffers on job->rank; on this rank alone. */
 uint64_t bench_loop_bytes(const struct bench_options *o, const struct bench_job *job, const struct bench_row *row);
 
-/* From now on calls are of this kind, cold or warm. A row that was opened for cold calls has the buffers of both; on this rank alone. */
+/* From now on calls are of this kind, cold or warm. A row that was opened for cold calls has buffers for both kinds; on this rank alone. */
 void bench_loop_use(struct bench_loop *l, enum bench_loop_kind kind);
-/* Write the input, where it is written once, and make the warm-up calls. 0, or -1 when the backend failed. */
+/* Write the input, and make the warm-up calls. 0, or -1 when the backend failed. */
 int bench_loop_warm_up(struct bench_loop *l);
 /* One repetition: *ns per call on this rank, without the rewriting. -1 when the backend failed. */
 int bench_loop_time(struct bench_loop *l, enum bench_action action, double *ns);

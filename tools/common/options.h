@@ -77,8 +77,8 @@ struct option_tool {
 /* The request of a command line. WRONG: error says why. HELP and VERSION: later words were not looked at. */
 enum option_end { OPTION_GO_ON, OPTION_WRONG, OPTION_HELP, OPTION_VERSION };
 
-/* If an option is given several times, its last value counts: scripts append options to replace earlier ones. TAKE may collect a list.
- * *used, unless it is NULL: a bit for each row that was given. */
+/* If an option is given several times, its last value counts: scripts append options to replace earlier ones. An option of kind TAKE may
+ * collect its values. *used, unless it is NULL: a bit for each row that was given. */
 enum option_end option_parse(const struct option_tool *tool, int argc, char **argv, void *options, uint64_t *used,
                              char error[OPTION_TEXT_BYTES]);
 

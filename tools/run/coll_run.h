@@ -190,7 +190,7 @@ int store_listen(const char *only, char *places, size_t bytes); /* only: this ad
 #define ASKERS 32
 struct askers { /* connections that have not asked yet, of keepers and of strangers; 0: none */
     int fds[ASKERS];
-    int next; /* in whose place the next one is taken: that of the one longest there */
+    int next; /* the place of the next connection: it replaces the one that has waited longest */
 };
 /* Accept connections, and answer those that have asked. Nothing here waits. */
 void store_answer(int fd, const char *token, struct askers *askers);

@@ -53,7 +53,8 @@ static struct host *host_of(struct front *front, int rank)
     return &front->hosts[i];
 }
 
-/* The likeliest cause of the others: the rank that the store has lost first, else one that a signal has killed, else the first. */
+/* The rank that most likely made the other ranks fail: the rank that the store lost first, else a rank that a signal killed, else the first
+ * rank that failed. */
 static int failed_rank(const struct front *front)
 {
     const int dead = front->job.dead_rank;
@@ -82,7 +83,7 @@ static void report_failure(struct front *front)
     job_end(&front->job, SIGTERM, end.code == CLD_EXITED ? end.value : 128 + end.value);
 }
 
-/* Report the failure, or say when. The messages of the store and of the ranks' hosts come in any order. */
+/* Report the failure, or set decide_at. The messages of the store and of the ranks' hosts come in any order. */
 static void decide(struct front *front)
 {
     const int dead = front->job.dead_rank;
@@ -125,7 +126,7 @@ static void store_failed(struct front *front, const char *text)
     if (dead < 0 || dead >= front->job.ranks)
         return;
     front->job.dead_rank = dead;
-    front->decide_at = NEVER; /* another time holds now */
+    front->decide_at = NEVER; /* decide sets another time */
     decide(front);
 }
 

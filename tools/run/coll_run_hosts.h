@@ -20,9 +20,9 @@ struct host {
     int errors; /* the agent's standard error; -1: closed */
     char line[1024];
     size_t line_bytes;
-    int running, status; /* ranks; as the agent has ended */
+    int running, status; /* ranks that run; the agent's wait status */
     int reached, done, ended, closed; /* it reaches the store; its ranks have ended; the channel is at its end; the agent has ended too */
-    int streams_ended; /* of its ranks, when the channel is at its end */
+    int streams_ended; /* streams of its ranks that are at their end, counted after the end of the channel */
 };
 
 struct front {

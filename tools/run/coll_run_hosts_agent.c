@@ -24,7 +24,7 @@ static void quote(FILE *out, const char *text)
     putc('\'', out);
 }
 
-/* This very coll_run, or if the host has none there, one from its PATH. */
+/* coll_run at the same path as here or, if the host has none there, from the host's PATH. */
 char *keeper_command(void)
 {
     char self[PATH_MAX] = "", *text = NULL;
@@ -65,7 +65,7 @@ __attribute__((noreturn)) static void agent_main(const struct front *front, cons
     _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
-/* In an option of --env, or HX_*: but those that coll_run sets. */
+/* Do the ranks get this variable? Variables HX_*, except those that coll_run sets itself. */
 static int goes_along(const char *variable)
 {
     for (const char *const *own = coll_run_own_settings; *own; own++)

@@ -9,7 +9,8 @@
 
 #define RANKS_MAX 16384
 
-/* Can an agent be given this name? It may have a user in front. Colons are an IPv6 address's, else one is left from a wrong number. */
+/* Can an agent get this name? It may begin with a user. Colons are allowed only in an IPv6 address: another colon is left from a wrong
+ * number of ranks. */
 static int is_host(const char *name)
 {
     const char *address = strrchr(name, '@') ? strrchr(name, '@') + 1 : name;
@@ -27,7 +28,7 @@ static size_t host_parse(const char *text, struct host *host, char *error, size_
     const char *colon = memrchr(text, ':', bytes), *bracket = memrchr(text, ']', bytes);
     const int has_count = colon && (!bracket || bracket < colon) && (bracket || memchr(text, ':', bytes) == colon);
     const size_t name = has_count ? (size_t)(colon - text) : bytes;
-    const int brackets = bracket && *text == '[' && bracket == text + name - 1; /* which ssh does not take */
+    const int brackets = bracket && *text == '[' && bracket == text + name - 1; /* ssh does not accept them */
     char *end;
 
     *host = (struct host){.errors = -1, .channel = {.in = -1, .out = -1}};

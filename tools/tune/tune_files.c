@@ -192,7 +192,7 @@ static int check(const struct tune_options *o)
             printf("%s: cost model of %s, fitted to %d points\n", o->files[f],
                    table->models[i].provider[0] ? table->models[i].provider : "the node", table->models[i].points);
         if (cold)
-            printf("%s: %d entries were measured with cold calls only; run coll_tune again to measure warm ones too\n", o->files[f], cold);
+            printf("%s: %d entries were measured with cold calls only; run coll_tune again to measure warm calls too\n", o->files[f], cold);
         if (slower)
             printf("%s: warning: %d entries measured slower than the default\n", o->files[f], slower);
         if (hx_table_foreign(table, text))

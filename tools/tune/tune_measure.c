@@ -119,7 +119,7 @@ static void way_set(struct tuner *t, int way, const struct tune_point *point, co
     way_use(t, way);
 }
 
-/* A visit: in each loop a call that finds its slots, and warm also its buffers, in the cache again, then the repetitions. */
+/* A visit: in each loop, first one call that brings its slots (warm: also its buffers) into the cache again, then the repetitions. */
 static int visit_way(struct tuner *t, int way, double *ns)
 {
     double unused;
@@ -137,7 +137,7 @@ static int visit_way(struct tuner *t, int way, double *ns)
     return failed;
 }
 
-/* From the repetitions of a visit. */
+/* The time of a visit: the geometric mean of the medians of its loops. */
 static double visit_mean(double *ns, int repetitions)
 {
     double logs = 0;
