@@ -54,7 +54,7 @@ static const struct option_row option_rows[] = {
     {"min", 0, "BYTES", "smallest size (default 8), as 64K or 64KiB; K M G are powers of 1024", 1, 0, IS_COUNT(min_bytes, 0, BYTES_MOST)},
     {"max", 0, "BYTES", "largest size (default 16M)", 1, 0, IS_COUNT(max_bytes, 0, BYTES_MOST)},
     {"factor", 0, "N", "ratio of one size to the next smaller one (default 2)", 1, 0, IS_COUNT(factor, 2, 1 << 20)},
-    {"sizes", 0, "BYTES,...", "only these sizes, as in 8,4K,1M, instead of --min, --max and --factor", 1, 0, IS_TAKEN(sizes_take)},
+    {"sizes", 0, "BYTES,...", "only these sizes, for example 8,4K,1M, instead of --min, --max and --factor", 1, 0, IS_TAKEN(sizes_take)},
     {"dtype", 0, "TYPE", "element type (default float32)", 2, 0, IS_CHOICE(dtype, bench_dtype_names)},
     {"op", 0, "OP", "reduction (default sum)", 2, 0, IS_CHOICE(op, bench_op_names)},
     {"root", 0, "RANK", "root of collectives that have one (default 0)", 2, 0, IS_COUNT(root, 0, 1 << 24)},

@@ -77,7 +77,7 @@ static inline size_t bench_block_start(size_t count, int rank, int nranks)
 }
 
 /* How calls follow each other. COLD: buffers in turn, and new input before each call. WARM: the same buffers and the same input. AHEAD:
- * as warm, and the ranks do not start a call together. */
+ * as WARM, but ranks start together only before the first call of a row. */
 enum bench_loop_kind { BENCH_COLD, BENCH_WARM, BENCH_AHEAD, BENCH_LOOP_KINDS };
 
 struct bench_options {

@@ -177,7 +177,7 @@ static void frame_handle(struct front *front, struct host *host, const struct fr
     }
 }
 
-/* Its ranks write no more: pass on their unfinished lines. Returns whether all are passed on. */
+/* The host's ranks cannot write any more: pass on their unfinished lines. Returns whether all are passed on. */
 static int streams_end(struct front *front, struct host *host)
 {
     for (; host->streams_ended < OUTLETS * host->n && !front->job.given_up; host->streams_ended++) {

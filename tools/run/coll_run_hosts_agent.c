@@ -50,7 +50,7 @@ __attribute__((noreturn)) static void agent_main(const struct front *front, cons
     char *words = strdup(front->job.options->agent), *argv[64], *save = NULL;
     int n = 0;
 
-    setsid(); /* the terminal's signals are for coll_run; and ssh does not ask there for a password */
+    setsid(); /* only coll_run gets the terminal's signals, and ssh cannot ask for a password on the terminal */
     for (char *word = strtok_r(words, " ", &save); word && n < 60; word = strtok_r(NULL, " ", &save))
         argv[n++] = word;
     argv[n++] = (char *)(uintptr_t)host->name;
@@ -74,7 +74,7 @@ static int goes_along(const char *variable)
     return !strncmp(variable, "HX_", 3);
 }
 
-/* FRAME_JOB, as keeper.c has it. */
+/* Send FRAME_JOB. coll_run_keeper.c describes and reads it. */
 static int job_send(const struct front *front, struct host *host)
 {
     const struct options *options = front->job.options;

@@ -101,7 +101,7 @@ static void asker_close(int *fd)
     *fd = 0;
 }
 
-/* The question comes in one piece, as it is short. */
+/* The question is short, so it comes in one piece. */
 static void asker_answer(int *fd, const char *token)
 {
     char asked[ASK_BYTES];

@@ -13,7 +13,7 @@
 #define VISIT_NS 2e6 /* at most, of one way in one round: what takes less is repeated */
 #define VISIT_REPETITIONS 25
 
-/* The loops of each visit. A way's time is the geometric mean of its times in them: entries are for programs of both kinds. */
+/* The loops of each visit. A way's time is the geometric mean of its times in them, because an entry serves both kinds of calls. */
 static const enum bench_loop_kind mix[] = {BENCH_COLD, BENCH_WARM};
 enum { LOOPS = sizeof(mix) / sizeof(*mix) };
 
