@@ -76,6 +76,16 @@ static void stranger_add(struct hx_store *store, int fd)
         strangers_watch(store);
 }
 
+/* Only the first one is kept. */
+static void death_tell(struct hx_store *store, const struct hx_store_client *client)
+{
+    if (client->rank < 0 || client->left)
+        return;
+    if (!*store->failure)
+        store->dead_rank = client->rank;
+    hx_store_fail(store, HX_ERR_PEER_DEAD, "rank %d has died: its connection to the store closed without a goodbye", client->rank);
+}
+
 /* Release dead clients. Returns 1 if there was one: then the failure of the job may have made others dead. */
 static int dead_clients_close(struct hx_store *store)
 {
@@ -96,11 +106,7 @@ static int dead_clients_close(struct hx_store *store)
             store->fenced -= client->fenced;
             store->by_rank[client->rank] = NULL;
             store->joined--;
-            if (!client->left && !*store->failure)
-                store->dead_rank = client->rank;
-            if (!client->left)
-                hx_store_fail(store, HX_ERR_PEER_DEAD,
-                         "rank %d has died: its connection to the store closed without a goodbye", client->rank);
+            death_tell(store, client);
         }
         hx_store_client_close(client);
     }
@@ -168,6 +174,8 @@ void hx_store_serve(struct hx_store *store)
             hx_store_request(store, client);
             hx_store_client_consume(client);
         }
+        if (client->dead) /* several may be: epoll names them in the order in which they closed, and the first one is the cause */
+            death_tell(store, client);
     }
     while (dead_clients_close(store))
         ;

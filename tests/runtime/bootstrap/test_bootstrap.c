@@ -11,6 +11,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -418,6 +419,49 @@ static void tcp_keeps_values_after_death(void **state)
 {
     (void)state;
     rank_2_of_3_dies(read_after_death);
+}
+
+/* Ranks that end by another's death are not named in its place, though the store sees all ends at once. */
+static void tcp_names_the_first_of_several(void **state)
+{
+    enum { RANKS = 5 };
+    static const int orders[][RANKS] = {{0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 4, 0, 3, 1}};
+
+    (void)state;
+    for (unsigned o = 0; o < sizeof orders / sizeof *orders; o++) {
+        struct hx_store *store;
+        pid_t pids[RANKS];
+        int joined[2], aborted, dead;
+        char byte;
+
+        assert_int_equal(hx_store_open(listen_somewhere(), RANKS, SECRET, HX_STORE_LAUNCHER, &store), 0);
+        assert_int_equal(pipe2(joined, O_NONBLOCK), 0);
+        for (int rank = 0; rank < RANKS; rank++)
+            if ((pids[rank] = fork()) == 0) {
+                struct hx_env env = make_env(rank, RANKS);
+                struct hx_boot *boot;
+
+                alarm(60);
+                if (hx_boot_open(&env, NULL, &boot) || write(joined[1], "", 1) != 1)
+                    _exit(1);
+                for (;;)
+                    pause();
+            }
+        for (int n = 0; n < RANKS; n += read(joined[0], &byte, 1) == 1) {
+            poll(&(struct pollfd){.fd = hx_store_fd(store), .events = POLLIN}, 1, 10);
+            hx_store_serve(store);
+        }
+        for (int i = 0; i < RANKS; i++) { /* waitpid: its connection is closed then */
+            kill(pids[orders[o][i]], SIGKILL);
+            assert_int_equal(waitpid(pids[orders[o][i]], NULL, 0), pids[orders[o][i]]);
+        }
+        hx_store_serve(store);
+        assert_non_null(hx_store_failure(store, &aborted, &dead));
+        assert_int_equal(dead, orders[o][0]);
+        hx_store_close(store);
+        close(joined[0]);
+        close(joined[1]);
+    }
 }
 
 static int fence_times_out(struct hx_boot *boot)
@@ -880,6 +924,7 @@ int main(void)
         cmocka_unit_test(tcp_refuses_strangers),
         cmocka_unit_test(tcp_refuses_ranks),
         cmocka_unit_test(tcp_names_dead_rank),
+        cmocka_unit_test(tcp_names_the_first_of_several),
         cmocka_unit_test(tcp_keeps_values_after_death),
         cmocka_unit_test(tcp_names_missing_ranks),
         cmocka_unit_test(tcp_names_leaver_and_aborter),
