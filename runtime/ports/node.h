@@ -177,7 +177,7 @@ struct hx_node_header {
     _Atomic uint32_t failing;    /* 1: a rank writes failure; no other rank does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
     struct hx_net_refusals refused; /* likewise */
-    _Atomic int32_t table_state; /* the number of rounds in which the job table was completed; -1 the leader has written failure */
+    _Atomic int32_t table_state; /* in so many rounds the job table was completed; -1: it will not be, failure says why */
     int32_t is_final;            /* read after table_state is set: there is no further round */
 };
 
