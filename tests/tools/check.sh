@@ -50,6 +50,27 @@ stops "Ctrl-C" INT -
 "$tmp/outer/tools/check" nosuch 2>"$tmp/out" && fail "an unknown part is not refused"
 grep -q "unknown part 'nosuch'; parts: build check " "$tmp/out" || { fail "an unknown part is not named"; cat "$tmp/out" >&2; }
 
+# In CI up to three tests that fail run once more. Here there are five tests.
+tries() { # FAILED_FIRST FAILED_AGAIN LAST_LINE CI: of a check
+    local name
+    {
+        printf 'all:\ncheck:\n'
+        printf '\t@test -n "$(TESTS)" || { for name in %s; do echo "FAIL: tests/$$name"; done; false; } || ' "$1"
+        printf '{ echo "# PASS:  %d"; echo "# FAIL:  %d"; false; }\n' $((5 - $(wc -w <<<"$1"))) "$(wc -w <<<"$1")"
+        for name in $2; do printf '\t@test "$(TESTS)" != tests/%s\n' "$name"; done
+    } >"$tmp/again/Makefile.in"
+    touch -d '1 minute ago' "$tmp/again/configure"
+    rm -rf "$tmp/again/build-check"
+    CI=$4 "$tmp/again/tools/check" check >"$tmp/out" 2>&1 </dev/null
+    [ "$(tail -n 1 "$tmp/out")" = "$3" ] || { fail "tries of '$1', then '$2': not $3"; cat "$tmp/out" >&2; }
+}
+tree "$tmp/again" "cp '$tmp/again/Makefile.in' Makefile; exit"
+tries "a b" "" "5 passed, 0 failed" true
+[ "$(grep -c '^PASSED AT THE SECOND TRY: tests/[ab]$' "$tmp/out")" = 2 ] || { fail "second tries are not named"; cat "$tmp/out" >&2; }
+tries "a b" "b" "4 passed, 1 failed" true
+tries "a b" "" "3 passed, 2 failed" ''
+tries "a b c d" "" "1 passed, 4 failed" true
+
 # A part that cannot run says why. With CI=true that is a failure.
 as_nobody=()
 [ "$(id -u)" != 0 ] || as_nobody=(setpriv --reuid 65534 --clear-groups)
