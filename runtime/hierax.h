@@ -619,6 +619,34 @@ HX_CALL hx_status_t hx_waitany(int n, hx_request_t **requests, int *index);
  * hx_testall then changes nothing. */
 HX_CALL hx_status_t hx_testall(int n, hx_request_t **requests, int *done);
 
+/* A callback of hx_request_notify: status is that of the call, ctx as it was passed. */
+typedef void hx_notify_fn_t(hx_status_t status, void *ctx);
+
+/* Let Hierax call fn, once, when a started call is complete, with its status or error. If the call
+ * is complete already, fn runs at once. Does not block. The request is still released by hx_wait,
+ * hx_test, hx_waitall, hx_waitany or hx_testall. These find the call complete only after fn has
+ * returned. (In fn itself they find its own call complete.)
+ * With HX_PROGRESS_THREAD=1 the progress thread calls fn, even if the program makes no other call.
+ * It also detects failures and HX_TIMEOUT for such calls. A thread of the program calls fn only in
+ * the functions named above. Without a progress thread, hx_request_notify calls it too, if the call
+ * is complete already. Hierax runs one callback at a time, in the order in which the calls were
+ * completed, and holds no lock meanwhile.
+ * fn must not block, because it delays other callbacks and with HX_PROGRESS_THREAD=1 all started
+ * calls. It must return. It may call hx_abort and every function that does not block or is local.
+ * Others return HX_ERR_STATE. Callbacks do not run at the same time on all ranks. So do not start
+ * calls in fn on a communicator that other code uses.
+ * Errors: HX_ERR_ARG if request or fn is NULL. HX_ERR_STATE if the request has not been started, or
+ * has a callback already. HX_ERR_NOMEM. */
+HX_CALL hx_status_t hx_request_notify(hx_request_t *request, hx_notify_fn_t *fn, void *ctx);
+
+/* A descriptor for poll, select or epoll: readable when the call is complete and its callback, if
+ * it has one, has returned. Do not read or close it. hx_wait or hx_test closes the descriptor when
+ * it releases the request, hx_request_free that of a prepared call. hx_start makes it unreadable
+ * again. If the program waits for the descriptor outside Hierax, set HX_PROGRESS_THREAD=1. Does not
+ * block.
+ * Errors: HX_ERR_ARG if request or fd is NULL. HX_ERR_NOMEM if no descriptor is left. */
+HX_CALL hx_status_t hx_request_fd(hx_request_t *request, int *fd);
+
 /* Release a request of hx_<name>_init. Does not block.
  * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it
  * complete. */

@@ -110,6 +110,8 @@ static hx_status_t call_block(struct hx_call *call)
         return call_run(call, bound);
     if ((status = hx_call_check(call)) != HX_SUCCESS)
         return status;
+    if ((status = hx_notice_refuse(call->name)) != HX_SUCCESS)
+        return hx_comm_fail(call->comm, status);
     hx_user_hold(dtype); /* another thread may free them while this one waits for its turn */
     hx_user_hold(op);
     status = call_await(call);

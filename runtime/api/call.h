@@ -52,6 +52,8 @@ struct hx_request {
     enum hx_request_state state;
     hx_status_t status; /* once done */
     uint64_t since;     /* HX_TRACE: when it was started */
+    struct hx_notice *notice; /* until its callback has returned, or NULL. As long as that the request is active */
+    int fd;             /* eventfd: readable when it is done; -1: none */
     struct hx_engine *engine; /* on which it was started last; good while it is active */
     struct hx_request *next;  /* of its engine, in order */
 };
@@ -80,7 +82,7 @@ static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, stru
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key)
 {
-    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE)
+    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || hx_world->notices.running)
         return NULL;
     return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }
@@ -98,6 +100,10 @@ void hx_engine_leave(struct hx_engine *engine); /* before it is freed: until no 
 
 /* Make progress on calls. Returns a positive number if the network had events, a negative one if it has failed. */
 int hx_progress_all(struct hx_process *process);
+/* The progress thread has looked, with so many events of the network; and, from time to time: have calls failed, or lasted too long?
+ * Those with a callback or descriptor: no thread may be waiting for them. */
+void hx_requests_look(const struct hx_process *process, int events);
+void hx_requests_check(const struct hx_process *process);
 /* Make progress on all non-blocking calls of this process. */
 void hx_requests_progress(struct hx_process *process);
 
@@ -157,6 +163,8 @@ struct hx_engine *hx_engine_next(struct hx_comm *comm);
 /* Let go of a handle of user_table.h where a call of engine ends. If the handle has been freed meanwhile, the plan serves no new call. */
 void hx_user_leave(struct hx_engine *engine, unsigned handle);
 
+/* For the public function of this name: HX_ERR_ARG, HX_ERR_STATE or HX_SUCCESS. */
+hx_status_t hx_request_check(hx_request_t *request, const char *name);
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
 /* The communicator has failed: all that it has started ends with its error. */
 void hx_requests_fail(struct hx_comm *comm);
@@ -164,6 +172,21 @@ void hx_requests_fail(struct hx_comm *comm);
 void hx_requests_forget(struct hx_engine *engine);
 /* Requests of comm that are under way. */
 int hx_requests_active(const struct hx_comm *comm);
+
+/* notice.c. Call the callbacks that are due, unless a thread does so already. Takes the lock if the process has several threads. */
+void hx_notices_tell(struct hx_world *world);
+/* The call of this request has ended. */
+void hx_notice_due(hx_request_t *request, hx_status_t status);
+/* Is this thread in the request's own callback? Then the request is done. */
+void hx_notice_settle(hx_request_t *request);
+/* The request is about to be released. */
+void hx_notice_detach(hx_request_t *request);
+/* HX_ERR_STATE in a callback: the function of this name would block. Else HX_SUCCESS. */
+hx_status_t hx_notice_refuse(const char *name);
+/* Its descriptor, if it has one: the request is done, started, about to be released. */
+void hx_request_done(hx_request_t *request);
+void hx_request_fd_clear(const hx_request_t *request);
+void hx_request_fd_close(const hx_request_t *request);
 
 /* blocks.c. The blocks of these arrays, for a call's key; *count: the longest block. */
 struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count);

@@ -22,6 +22,20 @@ struct hx_stats { /* see stats_count.c */
     struct hx_counters counters;               /* a world's: those of communicators that have gone */
 };
 
+struct hx_notice { /* a callback of hx_request_notify */
+    hx_notify_fn_t *fn;
+    void *ctx;
+    hx_status_t status;
+    hx_request_t *request; /* NULL: it has been released */
+    struct hx_notice *next;
+};
+
+struct hx_notices { /* see notice.c */
+    struct hx_notice *first, *last; /* due: their calls have ended */
+    struct hx_notice *running;      /* its callback runs, in the thread teller; NULL: none runs */
+    pthread_t teller;
+};
+
 /* The state that all communicators of this process share. */
 struct hx_world {
     struct hx_process process;
@@ -41,11 +55,19 @@ struct hx_world {
     pthread_t progress_thread; /* HX_PROGRESS_THREAD */
     pthread_cond_t work;       /* a call is under way, or the thread is to end */
     int has_thread, ends;
+    struct hx_notices notices;
     struct hx_stats stats;
 };
 
 extern struct hx_world *hx_world; /* NULL: Hierax is not started */
 extern const struct hx_owner hx_world_owner;
+
+/* Is there a callback to call, and no thread that does so? Then a wait ends for it. */
+static inline int hx_notices_wait(const struct hx_world *world)
+{
+    return world->notices.first && !world->notices.running;
+}
+
 const char *hx_world_ended(void);     /* "Hierax ...": why there is no world any more; else NULL */
 void hx_world_end(const char *why); /* from now on */
 /* hx_world is written only by these two. */

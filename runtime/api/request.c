@@ -18,6 +18,8 @@ static void request_release(struct hx_request *request)
     hx_user_let_go((unsigned)request->call.key.dtype);
     hx_user_let_go((unsigned)request->call.key.op);
     free(request->call.memory);
+    hx_notice_detach(request);
+    hx_request_fd_close(request);
     hx_handle_free(request, sizeof(*request), "this request of %s has been released%s", request->call.name,
                    request->persistent ? " by hx_request_free" : ": its call is complete");
     comm->requests--;
@@ -30,8 +32,8 @@ static hx_status_t request_start(struct hx_request *request)
     struct hx_engine *engine;
 
     request->since = HX_TRACING ? hx_now_ns() : 0;
+    hx_request_fd_clear(request);
     request->call.key = hx_call_key_on(comm, request->call.key); /* all ranks start in the same order: alike */
-    request->state = HX_REQUEST_DONE;
     request->status = request->call.counted ? hx_root_counts_compare(&request->call) : HX_SUCCESS;
     if (request->call.key.count && comm->world->process.env->stats)
         hx_stats_start(&request->call);
@@ -40,6 +42,7 @@ static hx_status_t request_start(struct hx_request *request)
     if (comm->members.size == 1 || request->call.key.count == 0) {
         if (HX_TRACING)
             hx_trace_background(request, &comm->engine, request->status);
+        hx_request_done(request);
         return HX_SUCCESS;
     }
     if (!(engine = hx_engine_next(comm))) {
@@ -75,7 +78,7 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
         free(request);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
-    *request = (struct hx_request){.call = *call, .persistent = persistent};
+    *request = (struct hx_request){.call = *call, .persistent = persistent, .fd = -1};
     request->call.memory = memory;
     call->comm->requests++;
     hx_user_hold((unsigned)call->key.dtype);
@@ -89,11 +92,17 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
     return HX_SUCCESS;
 }
 
-static hx_status_t request_check(const hx_request_t *request, const char *name)
+hx_status_t hx_request_check(hx_request_t *request, const char *name)
 {
+    hx_status_t status;
+
     if (hx_world_ended())
         return hx_fail(HX_ERR_STATE, "%s: Hierax %s", name, hx_world_ended());
-    return request ? hx_handle_check(request, name) : hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
+    if (!request)
+        return hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
+    if ((status = hx_handle_check(request, name)) == HX_SUCCESS && request->notice)
+        hx_notice_settle(request);
+    return status;
 }
 
 hx_status_t hx_start(hx_request_t *request)
@@ -102,7 +111,7 @@ hx_status_t hx_start(hx_request_t *request)
     struct hx_comm *comm;
 
     HX_ENTER();
-    if ((status = request_check(request, "hx_start")) != HX_SUCCESS)
+    if ((status = hx_request_check(request, "hx_start")) != HX_SUCCESS)
         return status;
     comm = request->call.comm;
     if (comm->members.failed)
@@ -181,10 +190,11 @@ static void failures_look(struct wait *wait, int events)
 static int wait_look(void *ctx)
 {
     struct wait *wait = ctx;
-    const struct hx_process *process = &wait->request->call.comm->world->process;
+    const struct hx_world *world = wait->request->call.comm->world;
+    const struct hx_process *process = &world->process;
 
     failures_look(wait, hx_progress_all(&wait->request->call.comm->world->process));
-    return wait->request->state != HX_REQUEST_ACTIVE || process->moves != wait->moves ||
+    return wait->request->state != HX_REQUEST_ACTIVE || process->moves != wait->moves || hx_notices_wait(world) ||
            HX_PROBE_IN_VAIN(request_awaited(wait->request));
 }
 
@@ -223,28 +233,67 @@ static int request_goes_on(struct hx_request *request, int blocks, int events)
 hx_status_t hx_test(hx_request_t *request, int *done)
 {
     hx_status_t status;
+    int events;
 
     HX_ENTER();
-    if ((status = request_check(request, "hx_test")) != HX_SUCCESS)
+    if ((status = hx_request_check(request, "hx_test")) != HX_SUCCESS)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
-    *done = !request_goes_on(request, 0, hx_progress_all(&request->call.comm->world->process));
+    events = hx_progress_all(&request->call.comm->world->process);
+    hx_notices_tell(request->call.comm->world);
+    *done = !request_goes_on(request, 0, events);
     /* inactive: the caller has already received its status */
     return request->state == HX_REQUEST_DONE ? request_finish(request) : HX_SUCCESS;
 }
 
+/* ---- those for which perhaps no thread waits -------------------------------------------------------------------- */
+
+/* Returns the first of the engine's requests, if one of them has a callback or descriptor; else NULL. */
+static struct hx_request *first_watched(const struct hx_engine *engine)
+{
+    const struct hx_request *watched = engine->first;
+
+    while (watched && !watched->notice && watched->fd < 0)
+        watched = watched->next;
+    return watched ? engine->first : NULL;
+}
+
+void hx_requests_look(const struct hx_process *process, int events)
+{
+    for (const struct hx_engine *engine = process->active; engine; engine = engine->next_active) {
+        struct wait wait = {.request = first_watched(engine)};
+        if (wait.request)
+            failures_look(&wait, events);
+    }
+}
+
+void hx_requests_check(const struct hx_process *process)
+{
+    for (const struct hx_engine *engine = process->active; engine; engine = engine->next_active)
+        if (first_watched(engine))
+            request_goes_on(engine->first, 0, 0);
+}
+
+/* ---- waits ------------------------------------------------------------------------------------------------------- */
+
 static hx_status_t wait_locked(hx_request_t *request)
 {
-    hx_status_t status = request_check(request, "hx_wait");
+    hx_status_t status = hx_request_check(request, "hx_wait");
     struct hx_world *world;
 
     if (status != HX_SUCCESS || request->state == HX_REQUEST_INACTIVE)
         return status;
     world = request->call.comm->world;
+    if (request->state == HX_REQUEST_ACTIVE && (status = hx_notice_refuse("hx_wait")) != HX_SUCCESS)
+        return hx_comm_fail(request->call.comm, status);
     while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a call in which nothing moves, whatever other calls do */
         struct wait wait = {request, 1, world->process.moves};
         const struct hx_wait how = wait_for(&wait);
+        if (hx_notices_wait(world)) {
+            hx_notices_tell(world);
+            continue;
+        }
         status = hx_wait_until(&world->process.waiter, &how);
         if (request->state == HX_REQUEST_ACTIVE && (status != HX_SUCCESS || hx_wait_check(&how) != HX_SUCCESS))
             request_late(request);
@@ -275,7 +324,7 @@ static hx_status_t entries_check(const char *name, int n, hx_request_t *const *r
 
     for (int i = 0; i < n && status == HX_SUCCESS; i++)
         if (requests[i])
-            status = request_check(requests[i], name);
+            status = hx_request_check(requests[i], name);
     return status;
 }
 
@@ -298,7 +347,7 @@ hx_status_t hx_waitall(int n, hx_request_t **requests)
     hx_status_t status;
 
     HX_ENTER();
-    if ((status = list_check("hx_waitall", n, requests)) != HX_SUCCESS)
+    if ((status = list_check("hx_waitall", n, requests)) != HX_SUCCESS || (status = hx_notice_refuse("hx_waitall")) != HX_SUCCESS)
         return status;
     for (int i = 0; i < n; i++) {
         hx_status_t one = hx_handle_check(requests[i], "hx_waitall");
@@ -324,6 +373,8 @@ hx_status_t hx_testall(int n, hx_request_t **requests, int *done)
     if (!done)
         return hx_fail(HX_ERR_ARG, "hx_testall: done is NULL");
     events = hx_world ? hx_progress_all(&hx_world->process) : 0;
+    if (hx_world)
+        hx_notices_tell(hx_world);
     *done = 1;
     for (int i = 0; i < n; i++)
         *done &= !requests[i] || !request_goes_on(requests[i], 0, events);
@@ -355,7 +406,7 @@ static int any_look(void *ctx)
             return 1;
         any->wait_clock.naps |= wait.request->engine->wait_clock.naps;
     }
-    return 0;
+    return hx_notices_wait(hx_world);
 }
 
 /* The time-out is for each call. */
@@ -376,7 +427,7 @@ hx_status_t hx_waitany(int n, hx_request_t **requests, int *index)
     int started = 0;
 
     HX_ENTER();
-    if ((status = entries_check("hx_waitany", n, requests)) != HX_SUCCESS)
+    if ((status = entries_check("hx_waitany", n, requests)) != HX_SUCCESS || (status = hx_notice_refuse("hx_waitany")) != HX_SUCCESS)
         return status;
     if (!index)
         return hx_fail(HX_ERR_ARG, "hx_waitany: index is NULL");
@@ -386,7 +437,10 @@ hx_status_t hx_waitany(int n, hx_request_t **requests, int *index)
     if (started == 0)
         return HX_SUCCESS;
     any.blocks = started == 1; /* else the end of another call may end this wait */
-    hx_wait_until(&hx_world->process.waiter, &wait);
+    do {
+        hx_notices_tell(hx_world);
+        hx_wait_until(&hx_world->process.waiter, &wait);
+    } while (any.done == n);
     hx_stand_clear(&hx_world->process);
     *index = any.done;
     return entry_finish(&requests[any.done]);
@@ -397,7 +451,7 @@ hx_status_t hx_request_free(hx_request_t *request)
     hx_status_t status;
 
     HX_ENTER();
-    if ((status = request_check(request, "hx_request_free")) != HX_SUCCESS)
+    if ((status = hx_request_check(request, "hx_request_free")) != HX_SUCCESS)
         return status;
     if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->members.failed) /* however far it is by now */
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: call hx_wait first",

@@ -45,7 +45,10 @@ static void request_end(struct hx_request *request, const struct hx_engine *engi
     if (HX_TRACING)
         hx_trace_background(request, engine, status);
     request->status = status;
-    request->state = HX_REQUEST_DONE;
+    if (request->notice)
+        hx_notice_due(request, status);
+    else
+        hx_request_done(request);
 }
 
 static void first_end(struct hx_engine *engine)

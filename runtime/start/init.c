@@ -66,6 +66,8 @@ hx_status_t hx_finalize(void)
         return hx_fail(HX_ERR_STATE, "hx_finalize: Hierax %s", hx_world_ended() ? hx_world_ended() : "is not started");
     if (hx_is_folding())
         return hx_folding_refuse();
+    if ((status = hx_notice_refuse("hx_finalize")) != HX_SUCCESS)
+        return status;
     void *token = &world->comms->engine.token;
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
@@ -95,6 +97,7 @@ hx_status_t hx_finalize(void)
         return status;
     }
     hx_progress_thread_end(world);
+    hx_notices_tell(world); /* of requests of communicators that have failed */
     hx_trace_end(world, status == HX_SUCCESS && !failed);
     hx_world_end("has been finalized in this process");
     hx_world_close(world, status == HX_SUCCESS && !failed);

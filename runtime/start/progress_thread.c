@@ -19,12 +19,26 @@
 
 #define TURN_NS 100000 /* it works in short bursts */
 
+struct turn { /* of the thread's work */
+    struct hx_world *world;
+    struct hx_wait_clock wait_clock;
+};
+
 static int thread_look(void *ctx)
 {
-    struct hx_world *world = ctx;
+    struct turn *turn = ctx;
+    struct hx_world *world = turn->world;
 
-    hx_progress_all(&world->process);
-    return !world->process.active || world->ends;
+    hx_requests_look(&world->process, hx_progress_all(&world->process));
+    turn->wait_clock.naps = 0;
+    for (const struct hx_engine *engine = world->process.active; engine; engine = engine->next_active)
+        turn->wait_clock.naps |= engine->wait_clock.naps;
+    return !world->process.active || world->ends || hx_notices_wait(world);
+}
+
+static void thread_check(void *ctx)
+{
+    hx_requests_check(&((struct turn *)ctx)->world->process);
 }
 
 /* Ask to run soon after a wake-up, though the program's threads keep the cores busy: Linux from 6.12 on lets who asks for short turns
@@ -51,8 +65,11 @@ static void *thread_main(void *arg)
     ask_for_short_turns();
     hx_waiter_lock(&world->process.waiter);
     while (!world->ends) {
+        struct turn turn = {.world = world};
+        hx_notices_tell(world);
         if (world->process.active) {
-            hx_sleep_until(&world->process.waiter, &(struct hx_wait){.look = thread_look, .ctx = world, .wait_clock = &(struct hx_wait_clock){0}});
+            hx_sleep_until(&world->process.waiter, &(struct hx_wait){.look = thread_look, .slow = thread_check, .ctx = &turn,
+                                                                     .wait_clock = &turn.wait_clock});
             hx_waiter_unlock(&world->process.waiter); /* tells the news */
             hx_waiter_lock(&world->process.waiter);
             continue;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of real processes, started by coll_run.
 noinst_PROGRAMS += tests/system/scale tests/system/collectives tests/system/actor tests/system/badcalls \
-    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/handoff tests/system/userops tests/system/half tests/system/guidelines
+    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/handoff tests/system/userops tests/system/half tests/system/guidelines tests/system/notify
 tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h tests/op_fold.h
 
 noinst_PROGRAMS += tests/system/traced
@@ -49,6 +49,10 @@ noinst_PROGRAMS += tests/system/faults
 tests_system_faults_SOURCES = tests/system/faults.c tests/system/faults.h tests/system/faults_draw.c tests/system/faults_judge.c tests/system/faults_rank.c
 tests_system_faults_LDADD = libhierax.la
 tests_system_faults_LDFLAGS = $(in_tree)
+
+tests_system_notify_LDADD = libhierax.la
+tests_system_notify_LDFLAGS = $(in_tree)
+dist_tests_list += tests/system/notify.sh
 
 noinst_PROGRAMS += tests/system/unlike
 dist_tests_list += tests/system/unlike.sh

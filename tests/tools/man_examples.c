@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The EXAMPLES of the man pages: what stands between a line that names functions and "end". tests/tools/man.sh compiles them. */
 #include <hierax.h>
+#include <poll.h>
+#include <semaphore.h>
 #include <stdio.h>
 
 void examples(hx_comm_t *world, float *in, float *out, float *sums, size_t n, size_t *counts, size_t *displs, int color,
@@ -17,6 +19,8 @@ void examples(hx_comm_t *world, float *in, float *out, float *sums, size_t n, si
     hx_plan_info_t info;
     void *memory;
     int done = 0;
+    sem_t reached;
+    extern void wake(hx_status_t status, void *ctx);
 
     {
 /* hx_init hx_finalize hx_error_detail */
@@ -163,6 +167,20 @@ hx_request_t *all[2] = {request, other};
 
 while (!done && hx_testall(2, all, &done) == HX_SUCCESS)
     ; /* compute something */
+/* end */
+/* hx_request_notify */
+status = hx_iallreduce(in, out, n, HX_FLOAT32, HX_SUM, world, &request);
+status = hx_request_notify(request, wake, &reached); /* sem_post(ctx) */
+sem_wait(&reached); /* or compute; with HX_PROGRESS_THREAD=1 */
+status = hx_wait(request);
+/* end */
+/* hx_request_fd */
+struct pollfd ready = {.events = POLLIN};
+
+status = hx_iallreduce(in, out, n, HX_FLOAT32, HX_SUM, world, &request);
+status = hx_request_fd(request, &ready.fd);
+poll(&ready, 1, -1); /* with HX_PROGRESS_THREAD=1 */
+status = hx_wait(request);
 /* end */
 /* hx_abort */
 status = hx_barrier(world);
