@@ -16,7 +16,7 @@ $(python_links): $(dist_report_SCRIPTS) $(dist_trace_SCRIPTS)
 install-exec-hook:
 	$(MKDIR_P) "$(DESTDIR)$(bindir)" && \
 	    ln -srf "$(DESTDIR)$(reportdir)/coll_report" "$(DESTDIR)$(tracedir)/coll_trace" "$(DESTDIR)$(bindir)"
-uninstall-local:
+uninstall-local: $(hx_uninstalls)
 	rm -f "$(DESTDIR)$(bindir)/coll_report" "$(DESTDIR)$(bindir)/coll_trace"
 
 dist_tests_list += tests/tools/report.sh tests/tools/test_report.py

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Start and end of Hierax in this process, also if the program ends by an exception or without finalize()."""
+import atexit
+import sys
+
+from . import _native
+from ._errors import Error
+
+_hooked = False
+_former_hook = None
+
+
+def init(settings=None, bootstrap=None):
+    """Start Hierax, and return the communicator of all ranks. Every rank calls it.
+
+    settings: {"HX_TIMEOUT": 10, ...}; they take precedence over the environment.
+    bootstrap: an object with rank, size, put(key, value), fence() and get(key), if no launcher has started the ranks."""
+    comm = _native.init(dict(settings or {}), bootstrap)
+    _hook()
+    return comm
+
+
+def world():
+    """The communicator of all ranks. Starts Hierax if it does not run."""
+    return _native.world() or init()
+
+
+def is_running():
+    """True between init() and finalize()."""
+    return _native.world() is not None
+
+
+def finalize():
+    """Stop Hierax. Every rank calls it; a program that ends without an exception does so by itself.
+
+    All requests must be complete. Arrays of Comm.empty() stay valid, but only this process sees them then."""
+    _native.finalize()
+
+
+def abort(code=1, text=None):
+    """End this process and the job. Other ranks get PeerDeadError with the text. Does not return."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # the stream is closed, or its reader has ended
+            pass
+    _native.abort(code, text)
+
+
+def _hook():
+    global _hooked, _former_hook
+    if _hooked:
+        return
+    _hooked = True
+    _former_hook = sys.excepthook
+    sys.excepthook = _uncaught
+    atexit.register(_at_exit)
+
+
+def _uncaught(kind, value, trace):
+    """Other ranks would wait for this one: end the job, and say why."""
+    try:
+        _former_hook(kind, value, trace)
+    finally:
+        comm = _native.world()
+        if comm is not None and comm.size > 1 and not hasattr(sys, "ps1") and not sys.flags.interactive:
+            text = f"{kind.__name__}: {value}".replace("\n", " ")
+            abort(130 if issubclass(kind, KeyboardInterrupt) else 1, text)
+
+
+def _at_exit():
+    if is_running():
+        try:
+            _native.finalize()
+        except Error as error:
+            print(f"hierax: finalize at the end of the program: {error}", file=sys.stderr)

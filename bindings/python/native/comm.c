@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Comm: a communicator. The methods for collectives come from collectives.def. */
+#include "native.h"
+
+#include <string.h>
+
+PyObject *hxpy_comm_new(hx_comm_t *handle, bool world)
+{
+    hxpy_comm *comm = PyObject_New(hxpy_comm, &hxpy_comm_type);
+    if (!comm)
+        return NULL;
+    comm->handle = handle;
+    comm->generation = hxpy.generation;
+    comm->rank = hx_rank(handle);
+    comm->size = hx_size(handle);
+    comm->users = 0;
+    comm->world = world;
+    return (PyObject *)comm;
+}
+
+int hxpy_comm_check(hxpy_comm *comm)
+{
+    if (comm->handle && comm->generation == hxpy.generation && hxpy.running && !hxpy.busy && !hxpy.forked)
+        return 0;
+    if (hxpy_running())
+        return -1;
+    if (comm->handle)
+        hxpy_state_error("this communicator is of an earlier hierax.init(), which has ended");
+    else
+        hxpy_state_error("this communicator has been freed");
+    return -1;
+}
+
+/* ---- collectives */
+
+static PyObject *names[HXPY_PARAMS]; /* interned */
+
+int hxpy_comm_methods_init(void)
+{
+    static const char *const texts[HXPY_PARAMS] = {"x", "op", "root", "out", "counts", "displs", "scounts", "sdispls", "rcounts", "rdispls"};
+    for (int i = 0; i < HXPY_PARAMS; i++)
+        if (!names[i] && !(names[i] = PyUnicode_InternFromString(texts[i])))
+            return -1;
+    return 0;
+}
+
+static int place_of(const struct hxpy_row *row, PyObject *keyword)
+{
+    for (int i = 0; row->params[i] >= 0; i++)
+        if (keyword == names[(int)row->params[i]])
+            return row->params[i];
+    for (int i = 0; row->params[i] >= 0; i++)
+        if (PyUnicode_Compare(keyword, names[(int)row->params[i]]) == 0)
+            return row->params[i];
+    PyErr_Format(PyExc_TypeError, "%s() has no argument '%U'", row->name, keyword);
+    return -1;
+}
+
+static int arguments(const struct hxpy_row *row, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **given)
+{
+    Py_ssize_t most = 0, named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    while (row->params[most] >= 0)
+        most++;
+    if (n > most) {
+        PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments, but %zd were given", row->name, most, n);
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++)
+        given[(int)row->params[i]] = args[i];
+    for (Py_ssize_t i = 0; i < named; i++) {
+        int place = place_of(row, PyTuple_GET_ITEM(keywords, i));
+        if (place < 0)
+            return -1;
+        if (given[place]) {
+            PyErr_Format(PyExc_TypeError, "%s() got '%U' twice", row->name, names[place]);
+            return -1;
+        }
+        given[place] = args[n + i];
+    }
+    for (int i = 0; i < HXPY_PARAMS; i++)
+        if (given[i] == Py_None && i != HXPY_X)
+            given[i] = NULL;
+    if (given[HXPY_X] == Py_None && row->rooted == 1)
+        given[HXPY_X] = NULL;
+    return 0;
+}
+
+static PyObject *run(hxpy_comm *comm, struct hxpy_call *call)
+{
+    char detail[512];
+    PyObject *result = NULL;
+    comm->users++;
+    PyThreadState *state = hxpy_enter();
+    hx_status_t status = hxpy_issue(call, comm->handle, HXPY_NOW, NULL);
+    if (__builtin_expect(status != HX_SUCCESS, 0))
+        hxpy_keep_detail(detail, comm->handle);
+    hxpy_leave(state);
+    comm->users--;
+    if (__builtin_expect(status == HX_SUCCESS, 1))
+        result = hxpy_call_result(call);
+    else
+        hxpy_raise(status, detail);
+    hxpy_call_drop(call);
+    return result;
+}
+
+static PyObject *invoke(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords, const struct hxpy_row *row,
+                        enum hxpy_mode mode)
+{
+    PyObject *given[HXPY_PARAMS] = {0};
+    struct hxpy_call call;
+    hxpy_comm *comm = (hxpy_comm *)self;
+    if (hxpy_comm_check(comm) || arguments(row, args, n, keywords, given))
+        return NULL;
+    call.row = row;
+    if (hxpy_call_prepare(&call, comm, given))
+        return NULL;
+    return mode == HXPY_NOW ? run(comm, &call) : hxpy_request_new(comm, &call, mode);
+}
+
+#define ROW(name, ...) \
+    static PyObject *name##_now(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) \
+    { \
+        return invoke(self, args, n, keywords, &hxpy_rows[HXPY_##name], HXPY_NOW); \
+    } \
+    static PyObject *name##_start(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) \
+    { \
+        return invoke(self, args, n, keywords, &hxpy_rows[HXPY_##name], HXPY_START); \
+    } \
+    static PyObject *name##_prepare(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) \
+    { \
+        return invoke(self, args, n, keywords, &hxpy_rows[HXPY_##name], HXPY_PREPARE); \
+    }
+#include "collectives.def"
+#undef ROW
+
+/* ---- communicators */
+
+/* Calls that make a communicator: their arguments, and the function that makes it without the interpreter's lock. */
+struct making {
+    int color, key, n;
+    int *ranks;
+};
+typedef hx_status_t make_fn(hx_comm_t *comm, const struct making *with, hx_comm_t **out);
+
+static hx_status_t make_split(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
+{
+    return hx_comm_split(comm, with->color, with->key, out);
+}
+
+static hx_status_t make_node(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
+{
+    (void)with;
+    return hx_comm_split_node(comm, out);
+}
+
+static hx_status_t make_dup(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
+{
+    (void)with;
+    return hx_comm_dup(comm, out);
+}
+
+static hx_status_t make_group(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
+{
+    return hx_comm_group(comm, with->ranks, with->n, out);
+}
+
+static PyObject *make(hxpy_comm *comm, make_fn *fn, const struct making *with)
+{
+    char detail[512];
+    hx_comm_t *out = NULL;
+    if (hxpy_comm_check(comm))
+        return NULL;
+    comm->users++;
+    PyThreadState *state = hxpy_enter();
+    hx_status_t status = fn(comm->handle, with, &out);
+    if (status != HX_SUCCESS)
+        hxpy_keep_detail(detail, comm->handle);
+    hxpy_leave(state);
+    comm->users--;
+    if (status != HX_SUCCESS)
+        return hxpy_raise(status, detail);
+    if (!out)
+        Py_RETURN_NONE;
+    return hxpy_comm_new(out, false);
+}
+
+static PyObject *comm_split(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *allowed[] = {"color", "key", NULL};
+    PyObject *color = NULL, *key = NULL;
+    struct making with = {.color = HX_UNDEFINED};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O:split", allowed, &color, &key) ||
+        (color != Py_None && hxpy_int(color, "color", &with.color)) || (key && hxpy_int(key, "key", &with.key)))
+        return NULL;
+    return make((hxpy_comm *)self, make_split, &with);
+}
+
+static PyObject *comm_split_node(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return make((hxpy_comm *)self, make_node, NULL);
+}
+
+static PyObject *comm_dup(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return make((hxpy_comm *)self, make_dup, NULL);
+}
+
+static PyObject *comm_create_group(PyObject *self, PyObject *ranks)
+{
+    PyObject *items = PySequence_Fast(ranks, "ranks is a list of integers"), *result = NULL;
+    if (!items)
+        return NULL;
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
+    struct making with = {.n = n > INT_MAX ? INT_MAX : (int)n, .ranks = PyMem_Malloc(sizeof(int) * (size_t)(n ? n : 1))};
+    if (!with.ranks)
+        PyErr_NoMemory();
+    for (Py_ssize_t i = 0; with.ranks && i < n; i++)
+        if (hxpy_int(PySequence_Fast_GET_ITEM(items, i), "ranks[...]", &with.ranks[i]))
+            break;
+    if (!PyErr_Occurred())
+        result = make((hxpy_comm *)self, make_group, &with);
+    PyMem_Free(with.ranks);
+    Py_DECREF(items);
+    return result;
+}
+
+static hx_status_t release(hxpy_comm *comm, char detail[512])
+{
+    hx_comm_t *handle = comm->handle;
+    comm->handle = NULL;
+    PyThreadState *state = hxpy_enter();
+    hx_status_t status = hx_comm_free(handle);
+    if (status != HX_SUCCESS)
+        hxpy_keep_detail(detail, NULL);
+    hxpy_leave(state);
+    return status;
+}
+
+static PyObject *comm_free(PyObject *self, PyObject *unused)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    char detail[512];
+    (void)unused;
+    if (hxpy_comm_check(comm))
+        return NULL;
+    if (comm->world)
+        return hxpy_state_error("the world communicator is freed by hierax.finalize()");
+    if (comm->users)
+        return hxpy_state_error("%d calls on this communicator are in progress in other threads", comm->users);
+    hx_status_t status = release(comm, detail);
+    if (status != HX_SUCCESS)
+        return hxpy_raise(status, detail);
+    Py_RETURN_NONE;
+}
+
+static void dealloc(PyObject *self)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    char detail[512];
+    if (comm->handle && !comm->world && comm->generation == hxpy.generation && hxpy.running && !hxpy.busy && !hxpy.forked) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        release(comm, detail);
+        PyErr_Restore(type, value, trace);
+    }
+    PyObject_Free(self);
+}
+
+static PyObject *comm_enter(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return Py_NewRef(self);
+}
+
+static PyObject *comm_exit(PyObject *self, PyObject *args)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    (void)args;
+    if (!comm->handle || comm->world || comm->generation != hxpy.generation || !hxpy.running)
+        Py_RETURN_NONE;
+    return comm_free(self, NULL);
+}
+
+static PyObject *comm_alloc(PyObject *self, PyObject *bytes)
+{
+    Py_ssize_t length = PyNumber_AsSsize_t(bytes, PyExc_OverflowError);
+    if (PyErr_Occurred() || hxpy_comm_check((hxpy_comm *)self))
+        return NULL;
+    if (length < 0)
+        return hxpy_refuse("%zd bytes: expected 0 or more", length);
+    return hxpy_memory_new((hxpy_comm *)self, length);
+}
+
+static PyObject *comm_empty(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    PyObject *module = PyImport_ImportModule("hierax._dtypes");
+    PyObject *function = module ? PyObject_GetAttrString(module, "empty") : NULL, *result = NULL;
+    PyObject *all = PyTuple_New(1 + PyTuple_GET_SIZE(args));
+    for (Py_ssize_t i = 0; all && i <= PyTuple_GET_SIZE(args); i++)
+        PyTuple_SET_ITEM(all, i, Py_NewRef(i ? PyTuple_GET_ITEM(args, i - 1) : self));
+    if (function && all)
+        result = PyObject_Call(function, all, keywords);
+    Py_XDECREF(all);
+    Py_XDECREF(function);
+    Py_XDECREF(module);
+    return result;
+}
+
+static PyObject *comm_plan_info(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *allowed[] = {"collective", "count", "dtype", "op", "root", NULL};
+    hxpy_comm *comm = (hxpy_comm *)self;
+    const char *collective;
+    PyObject *count_object, *op = NULL, *root_object = NULL;
+    int dtype = HX_FLOAT32, root = 0;
+    hx_plan_info_t info;
+    char detail[512];
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO|iOO:plan_info", allowed, &collective, &count_object, &dtype, &op, &root_object))
+        return NULL;
+    size_t count = PyLong_AsSize_t(count_object);
+    if (PyErr_Occurred() || (root_object && hxpy_int(root_object, "root", &root)) || hxpy_comm_check(comm))
+        return NULL;
+    if (op && !PyObject_TypeCheck(op, &hxpy_op_type))
+        return hxpy_refuse("op is no operation: expected hierax.SUM or another one");
+    hx_op_t number = op ? ((hxpy_op *)op)->op : HX_SUM;
+    comm->users++;
+    PyThreadState *state = hxpy_enter();
+    hx_status_t status = hx_plan_info(comm->handle, collective, count, (hx_dtype_t)dtype, number, root, &info);
+    if (status != HX_SUCCESS)
+        hxpy_keep_detail(detail, comm->handle);
+    hxpy_leave(state);
+    comm->users--;
+    if (status != HX_SUCCESS)
+        return hxpy_raise(status, detail);
+    return Py_BuildValue("{s:s,s:s,s:I,s:n,s:n}", "plan", info.plan, "network", info.network, "rounds", info.rounds, "network_bytes",
+                         (Py_ssize_t)info.network_bytes, "shared_bytes", (Py_ssize_t)info.shared_bytes);
+}
+
+static PyObject *comm_abort(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    static char *allowed[] = {"code", "text", NULL};
+    hxpy_comm *comm = (hxpy_comm *)self;
+    const char *text = NULL;
+    int code = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|iz:abort", allowed, &code, &text) || hxpy_comm_check(comm))
+        return NULL;
+    hx_abort(comm->handle, code, text);
+}
+
+static PyObject *get_rank(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((hxpy_comm *)self)->rank);
+}
+
+static PyObject *get_size(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((hxpy_comm *)self)->size);
+}
+
+static PyObject *get_handle(PyObject *self, void *unused)
+{
+    (void)unused;
+    return hxpy_comm_check((hxpy_comm *)self) ? NULL : PyLong_FromVoidPtr(((hxpy_comm *)self)->handle);
+}
+
+static PyObject *repr(PyObject *self)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    return PyUnicode_FromFormat("<hierax.Comm rank %d of %d%s>", comm->rank, comm->size,
+                                !comm->handle ? ", freed" : comm->generation != hxpy.generation || !hxpy.running ? ", ended" : "");
+}
+
+#define WITH_KEYWORDS(fn) (PyCFunction)(void (*)(void))(fn)
+PyMethodDef hxpy_comm_methods[] = {
+#define ROW(name, in, out, rooted, params, args, signature, doc) \
+    {#name, WITH_KEYWORDS(name##_now), METH_FASTCALL | METH_KEYWORDS, #name signature "\n\n" doc}, \
+    {"i" #name, WITH_KEYWORDS(name##_start), METH_FASTCALL | METH_KEYWORDS, \
+     "i" #name signature "\n\nStart " #name " and return a Request.\n\n" doc}, \
+    {#name "_init", WITH_KEYWORDS(name##_prepare), METH_FASTCALL | METH_KEYWORDS, \
+     #name "_init" signature "\n\nPrepare " #name " and return a Request, which start() starts as often as needed.\n\n" doc},
+#include "collectives.def"
+#undef ROW
+    {"split", WITH_KEYWORDS(comm_split), METH_VARARGS | METH_KEYWORDS,
+     "split(color, key=0)\n\nCreate communicators of the ranks with the same color. None for a rank whose color is None."},
+    {"split_node", comm_split_node, METH_NOARGS, "split_node()\n\nCreate a communicator of the ranks of this node."},
+    {"dup", comm_dup, METH_NOARGS, "dup()\n\nCreate a communicator of the same ranks."},
+    {"create_group", comm_create_group, METH_O,
+     "create_group(ranks)\n\nCreate a communicator of these ranks, in this order. Only they call it."},
+    {"free", comm_free, METH_NOARGS, "free()\n\nRelease this communicator. Local."},
+    {"alloc", comm_alloc, METH_O, "alloc(bytes)\n\nAllocate memory that other ranks of the node can read. All ranks call it. "
+                                  "The result has the buffer protocol."},
+    {"empty", WITH_KEYWORDS(comm_empty), METH_VARARGS | METH_KEYWORDS,
+     "empty(shape, dtype='d')\n\nAn array in memory of alloc(). All ranks call it. Its elements are 0."},
+    {"plan_info", WITH_KEYWORDS(comm_plan_info), METH_VARARGS | METH_KEYWORDS,
+     "plan_info(collective, count, dtype=hierax.FLOAT32, op=hierax.SUM, root=0)\n\nDescribe a call: a dict. Local."},
+    {"abort", WITH_KEYWORDS(comm_abort), METH_VARARGS | METH_KEYWORDS,
+     "abort(code=1, text=None)\n\nEnd this process and the job. Does not return."},
+    {"__enter__", comm_enter, METH_NOARGS, NULL},
+    {"__exit__", comm_exit, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef properties[] = {
+    {"rank", get_rank, NULL, "The rank of this process: 0 to size-1.", NULL},
+    {"size", get_size, NULL, "The number of ranks.", NULL},
+    {"handle", get_handle, NULL, "The address of the hx_comm_t, for other extension modules.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+PyTypeObject hxpy_comm_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "hierax.Comm",
+    .tp_basicsize = sizeof(hxpy_comm),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "A communicator: a group of ranks. hierax.world() returns the one of all ranks.",
+    .tp_dealloc = dealloc,
+    .tp_repr = repr,
+    .tp_methods = hxpy_comm_methods,
+    .tp_getset = properties,
+};

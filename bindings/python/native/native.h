@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hierax._native: the extension module. Rules for every file here:
+ *  - All calls of Hierax that may wait, take a lock or run an operation are made without the interpreter's lock (hxpy_enter,
+ *    hxpy_leave). The function of an Op takes that lock inside Hierax. A thread that held it there would wait for ever.
+ *  - All state below is read and written with the interpreter's lock held.
+ *  - Objects of an earlier hierax.init() have an older generation. No call of Hierax gets their handles.
+ */
+#ifndef HXPY_NATIVE_H
+#define HXPY_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hierax.h>
+
+/* ---- state of this process */
+struct hxpy_state {
+    PyObject *world;          /* the Comm of all ranks, or NULL */
+    unsigned long generation; /* number of successful inits */
+    int inside;               /* threads that are in a function of Hierax */
+    bool running, busy;       /* between init and finalize; inside one of the two */
+    bool forked;              /* a child made by fork: it must not call Hierax */
+};
+extern struct hxpy_state hxpy;
+
+/* Leave and take the interpreter's lock around calls of Hierax. */
+static inline PyThreadState *hxpy_enter(void)
+{
+    hxpy.inside++;
+    return PyEval_SaveThread();
+}
+
+static inline void hxpy_leave(PyThreadState *state)
+{
+    PyEval_RestoreThread(state);
+    hxpy.inside--;
+}
+
+/* ---- errors: all set a Python exception, and return NULL or -1 */
+PyObject *hxpy_raise(hx_status_t status, const char *detail);
+PyObject *hxpy_refuse(const char *format, ...) __attribute__((format(printf, 1, 2))); /* ArgError; formats of printf */
+PyObject *hxpy_state_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void hxpy_keep_detail(char text[512], const hx_comm_t *comm); /* right after the call that failed */
+int hxpy_running(void);   /* -1 unless Hierax runs in this process */
+int hxpy_errors_init(void);
+
+/* ---- element types: hx_dtype_t, and these, which Hierax does not have */
+enum { HXPY_BOOL = 1000, HXPY_OTHER }; /* OTHER: elements of a fixed size that can be moved, but not combined */
+const char *hxpy_dtype_name(int dtype);
+int hxpy_dtype_of_format(const char *format, Py_ssize_t item_bytes); /* of the buffer protocol; -1 with an exception */
+size_t hxpy_dtype_bytes(int dtype);                                  /* 0 for OTHER */
+
+/* ---- memory of an argument */
+struct hxpy_view {
+    PyObject *object; /* owned; NULL: this view is empty */
+    PyObject *capsule; /* of DLPack, else NULL */
+    Py_buffer *buffer; /* of the buffer protocol, else NULL */
+    void *data;
+    size_t count, item_bytes;
+    const Py_ssize_t *shape;
+    int ndim, dtype;
+    bool writable, array, scalar; /* array: numpy's; scalar: a number, kept in `number` */
+    union {
+        long long integer;
+        double real, complex[2];
+        unsigned char bytes[16];
+    } number;
+};
+int hxpy_view_get(struct hxpy_view *view, PyObject *object, const char *name, bool write);
+void hxpy_view_drop(struct hxpy_view *view);
+PyObject *hxpy_shape_text(const struct hxpy_view *view); /* new reference: "(2, 3)" */
+int hxpy_dlpack_get(struct hxpy_view *view, const char *name);
+int hxpy_refuse_device(PyObject *object, const char *name);
+/* A new array of this shape and of the type of `model`, and its view. */
+int hxpy_view_new(struct hxpy_view *view, const struct hxpy_view *model, int ndim, const Py_ssize_t *shape);
+PyObject *hxpy_scalar_value(const struct hxpy_view *view);
+
+/* ---- numpy, if the program has imported it: no header, no dependency */
+int hxpy_numpy_find(void); /* 1: it is there, 0: not */
+bool hxpy_numpy_is_array(PyObject *object);
+int hxpy_numpy_get(struct hxpy_view *view, const char *name);
+PyObject *hxpy_numpy_empty(PyObject *like, int ndim, const Py_ssize_t *shape);
+PyObject *hxpy_numpy_of_memory(PyObject *buffer, int dtype); /* an array of one dimension; a memoryview without numpy */
+
+/* ---- operations */
+typedef struct {
+    PyObject_HEAD
+    PyObject *function; /* NULL for an operation of Hierax */
+    hx_op_t op;
+    bool owned, commutative;
+    const char *name;
+} hxpy_op;
+extern PyTypeObject hxpy_op_type;
+int hxpy_ops_init(PyObject *module);
+
+/* ---- communicators and calls */
+typedef struct {
+    PyObject_HEAD
+    hx_comm_t *handle; /* NULL after free */
+    unsigned long generation;
+    int rank, size, users; /* users: calls that are in progress in threads */
+    bool world;
+} hxpy_comm;
+extern PyTypeObject hxpy_comm_type;
+PyObject *hxpy_comm_new(hx_comm_t *handle, bool world);
+int hxpy_comm_check(hxpy_comm *comm); /* -1 if it cannot be used */
+int hxpy_int(PyObject *object, const char *name, int *value);
+int hxpy_comm_methods_init(void);
+
+enum hxpy_mode { HXPY_NOW, HXPY_START, HXPY_PREPARE };
+enum hxpy_param { HXPY_X, HXPY_OP, HXPY_ROOT, HXPY_OUT, HXPY_COUNTS, HXPY_DISPLS, HXPY_SCOUNTS, HXPY_SDISPLS, HXPY_RCOUNTS,
+                  HXPY_RDISPLS, HXPY_PARAMS };
+enum hxpy_collective {
+#define ROW(name, ...) HXPY_##name,
+#include "collectives.def"
+#undef ROW
+    HXPY_COLLECTIVES
+};
+
+struct hxpy_row { /* of collectives.def */
+    const char *name;
+    int in, out, rooted;
+    signed char params[8]; /* in the order of the arguments, then -1 */
+};
+
+struct hxpy_call {
+    const struct hxpy_row *row;
+    struct hxpy_view in, out;
+    const void *send;
+    void *receive;
+    size_t count;
+    hx_dtype_t dtype;
+    hx_op_t op;
+    int root;
+    size_t *counts, *displs, *scounts, *sdispls, *rcounts, *rdispls;
+    size_t *lists;    /* owned: the memory of the six above */
+    PyObject *used_op; /* owned */
+};
+extern const struct hxpy_row hxpy_rows[HXPY_COLLECTIVES];
+int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given);
+void hxpy_call_drop(struct hxpy_call *call);
+PyObject *hxpy_call_result(struct hxpy_call *call); /* new reference */
+PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mode mode); /* moves the content of call */
+hx_status_t hxpy_issue(const struct hxpy_call *c, hx_comm_t *comm, enum hxpy_mode mode, hx_request_t **request);
+extern PyTypeObject hxpy_request_type;
+int hxpy_requests_finish(void); /* of requests that the program has dropped */
+extern PyMethodDef hxpy_comm_methods[];
+
+/* ---- memory of hx_alloc */
+extern PyTypeObject hxpy_memory_type;
+PyObject *hxpy_memory_new(hxpy_comm *comm, Py_ssize_t bytes);
+int hxpy_memory_save(void);     /* before hx_finalize: keep what arrays still use */
+void hxpy_memory_restore(void); /* after it: put it back at the same addresses */
+void hxpy_memory_forget(void);  /* hx_finalize has failed and has freed nothing */
+
+extern PyObject *hxpy_in_place;
+
+#endif

@@ -1,0 +1,8 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Methods of Comm give what numpy computes: on one rank, on one node, and on two emulated ones.
+. "$(dirname "$0")/common.sh"
+ranks 1 1 values.py
+ranks 2 1 values.py
+ranks 3 2,1 values.py
+finish
