@@ -8,9 +8,9 @@ export PYTHONPATH=$top_builddir/python PYTHONDONTWRITEBYTECODE=1 PYTHONFAULTHAND
 
 # job N NODES COMMAND...: run it, with its output in $tmp/out and $tmp/err. NODES is 1, or as coll_run --nodes takes it
 job() {
-    local n=$1 nodes=$2 options=()
+    local n=$1 nodes=$2 options=(--kill-after=30)
     shift 2
-    [ "$nodes" = 1 ] || options=(--nodes "$nodes")
+    [ "$nodes" = 1 ] || options+=(--nodes "$nodes")
     timeout 200 "$run" -n "$n" "${options[@]}" -- "$@" >"$tmp/out" 2>"$tmp/err"
 }
 

@@ -42,11 +42,10 @@ def of_numpy(x):
     dtype = x.dtype
     if getattr(dtype, "hasobject", False):
         raise TypeError(f"elements of dtype {dtype} are Python objects, which cannot be sent")
-    code = _CODES.get(dtype.name)
-    if code is not None and getattr(dtype, "isnative", True):
-        return code, dtype.itemsize
     if getattr(dtype, "names", None):
         code = of_pair(dtype)
+    else:
+        code = _CODES.get(dtype.name) if getattr(dtype, "isnative", True) else None
     return _native._OTHER if code is None else code, dtype.itemsize
 
 

@@ -61,6 +61,8 @@ def _uncaught(kind, value, trace):
     """Other ranks would wait for this one: end the job, and say why."""
     try:
         _former_hook(kind, value, trace)
+    except BaseException:  # the former hook is wrong: both exceptions count
+        sys.__excepthook__(*sys.exc_info())
     finally:
         comm = _native.world()
         if comm is not None and comm.size > 1 and not hasattr(sys, "ps1") and not sys.flags.interactive:

@@ -4,6 +4,7 @@
 #include "native.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 struct hxpy_state hxpy;
 PyObject *hxpy_in_place;
@@ -115,6 +116,13 @@ static PyObject *native_forked(PyObject *self, PyObject *unused)
     return PyBool_FromLong(hxpy.forked);
 }
 
+static PyObject *native_inside(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    return PyLong_FromLong(hxpy.inside);
+}
+
 static PyObject *native_abort(PyObject *self, PyObject *args)
 {
     int code;
@@ -138,6 +146,7 @@ static PyMethodDef functions[] = {
     {"init", native_init, METH_VARARGS, NULL},
     {"finalize", native_finalize, METH_NOARGS, NULL},
     {"world", native_world, METH_NOARGS, "The world, or None if Hierax does not run."},
+    {"inside", native_inside, METH_NOARGS, "The number of threads that are in a call of Hierax."},
     {"forked", native_forked, METH_NOARGS, "True in a child made by fork."},
     {"abort", native_abort, METH_VARARGS, NULL},
     {"version", native_version, METH_NOARGS, "The version of the library that runs."},
@@ -189,6 +198,10 @@ static int fill(PyObject *module)
         return -1;
     }
     if (hxpy_errors_init() || hxpy_comm_methods_init() || add_types(module) || add_dtypes(module) || hxpy_ops_init(module))
+        return -1;
+    char header[32];
+    snprintf(header, sizeof header, "%d.%d.%d", HX_VERSION_MAJOR, HX_VERSION_MINOR, HX_VERSION_PATCH);
+    if (PyModule_AddStringConstant(module, "HEADER_VERSION", header))
         return -1;
     hxpy_in_place = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
     if (!hxpy_in_place || PyModule_AddObjectRef(module, "IN_PLACE", hxpy_in_place))

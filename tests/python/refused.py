@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each wrong argument is refused by an exception that names the value, before any data moves: the communicator still works."""
+import pickle
+
+import hierax
+import numpy as np
+
+comm = hierax.world()
+rank, size = comm.rank, comm.size
+x = np.arange(4.0)
+
+
+def refuses(kind, texts, call, *args, **named):
+    try:
+        call(*args, **named)
+    except kind as error:
+        for text in [texts] if isinstance(texts, str) else texts:
+            assert text in str(error), (text, error)
+        assert not isinstance(error, hierax.Error) or (error.status > 0 and error.detail and "\n" not in str(error)), error
+        return
+    raise AssertionError(f"not refused: {texts}")
+
+
+class Gpu:
+    """An array of a GPU: whoever touches its memory gets this assertion."""
+    __cuda_array_interface__ = {"data": (8, False)}
+
+    def __dlpack__(self, stream=None):
+        raise AssertionError("the memory was touched")
+
+    def __dlpack_device__(self):
+        return (2, 0)
+
+
+class GpuTensor:
+    __dlpack__ = Gpu.__dlpack__
+    __dlpack_device__ = Gpu.__dlpack_device__
+
+
+def memory():
+    for gpu in (Gpu(), GpuTensor()):
+        refuses(hierax.ArgError, "x is in the memory of a GPU", comm.allreduce, gpu)
+        refuses(hierax.ArgError, "out is in the memory of a GPU", comm.allreduce, x, out=gpu)
+    square = np.zeros((4, 4))
+    for apart in (square[:, 1], square.T[:2], x[::-1], memoryview(square)[::2]):
+        refuses(hierax.ArgError, "x is not contiguous", comm.allreduce, apart)
+    refuses(hierax.ArgError, "out is not contiguous", comm.allreduce, x, out=square[:, 1])
+    frozen = np.zeros(4)
+    frozen.flags.writeable = False
+    refuses(hierax.ArgError, "out is read-only", comm.allreduce, x, out=frozen)
+    refuses(hierax.ArgError, "out is read-only", comm.allreduce, np.frombuffer(b"1234", "u1"), out=b"1234")
+    if rank != 0:
+        refuses(hierax.ArgError, "x is read-only", comm.bcast, frozen)
+    refuses(hierax.ArgError, "overlap", comm.allreduce, square[0], out=square.reshape(16)[2:6])
+    refuses(hierax.ArgError, "overlap", comm.allgather, square[0], out=square.reshape(16)[:4 * size] if size < 4 else square)
+    refuses(hierax.ArgError, "not aligned", comm.allreduce, np.zeros(33, "u1")[1:].view("f8"))
+
+
+def shapes():
+    refuses(hierax.ArgError, ["out has 3 elements (shape (3,))", "expected 4", "(4,)"], comm.allreduce, x, out=np.zeros(3))
+    refuses(hierax.ArgError, ["out has 4 elements", f"expected {4 * size}"], comm.allgather, x, out=np.zeros((2, 2)) if size > 1 else x[:3])
+    refuses(hierax.ArgError, ["float32", "float64"], comm.allreduce, x, out=np.zeros(4, "float32"))
+    refuses(hierax.ArgError, [f"{size}", "(7, 2)"] if size > 1 else "", comm.alltoall, np.zeros((7, 2)) if size > 1 else x[::2])
+    refuses(hierax.ArgError, "entries", comm.allgatherv, x, [1] * (size + 1))
+    refuses(hierax.ArgError, "counts[0]", comm.allgatherv, x, [-1] * size)
+    refuses(hierax.ArgError, "counts[0]", comm.allgatherv, x, [2**64] + [1] * (size - 1))
+    refuses(hierax.ArgError, "x has 4 elements", comm.allgatherv, x, [3] * size)
+    refuses(hierax.ArgError, "out has 5 elements", comm.allgatherv, x, [4] * size, np.zeros(5))
+    refuses(TypeError, "counts is missing", comm.allgatherv, x)
+    refuses(hierax.ArgError, "needs out", comm.allgatherv, x, [4] * size, displs=[0] * size)
+    if rank != 0:
+        refuses(hierax.ArgError, "must pass out", comm.scatter)
+    refuses(hierax.ArgError, "IN_PLACE", comm.allreduce, hierax.IN_PLACE)
+    refuses(hierax.ArgError, "IN_PLACE", comm.allreduce, x, out=hierax.IN_PLACE)
+
+
+def types():
+    refuses(TypeError, "Python objects", comm.allreduce, np.array([None]))
+    refuses(TypeError, "x is None", comm.allreduce, None)
+    refuses(TypeError, "x is list", comm.allreduce, [1, 2])
+    refuses(TypeError, "x is missing", comm.allreduce)
+    refuses(TypeError, "op is int", comm.allreduce, x, 3)
+    refuses(TypeError, "no argument 'oup'", comm.allreduce, x, oup=x)
+    refuses(TypeError, "twice", comm.allreduce, x, x=x)
+    refuses(TypeError, "at most 3", comm.allreduce, x, hierax.SUM, None, None)
+    refuses(hierax.ArgError, "byte order", comm.allreduce, np.zeros(2, ">f4"))
+    refuses(hierax.ArgError, "AVG of bool", comm.allreduce, np.zeros(2, "?"), hierax.AVG)
+    refuses(hierax.ArgError, "avg is not defined for int32", comm.allreduce, np.zeros(2, "i4"), hierax.AVG)
+    refuses(hierax.ArgError, "minloc is not defined for float64", comm.allreduce, x, hierax.MINLOC)
+    refuses(hierax.ArgError, "64 bits", comm.allreduce, 2**63)
+    refuses(hierax.ArgError, "bcast cannot change", comm.bcast, 3) if rank == 0 else None
+    packed = np.zeros(2, [("value", "f8"), ("index", "i4")])
+    wide = np.zeros(2, [("value", "f8"), ("index", "i8")])
+    turned = np.zeros(2, [("index", "i4"), ("value", "f4")])
+    for record in (packed, wide, turned):
+        refuses(hierax.ArgError, "packed pair", comm.allreduce, record, hierax.MINLOC)
+    refuses(TypeError, "float32, float64", hierax.pair, "int8")
+
+
+def integers():
+    for root in (2**32, -2**32, 2**64, 2**31):
+        refuses(hierax.ArgError, str(root), comm.bcast, x, root)
+    refuses(hierax.ArgError, [f"root {size}", f"0 to {size - 1}"], comm.bcast, x, size)
+    refuses(TypeError, "root is float", comm.bcast, x, 0.5)
+    refuses(hierax.ArgError, str(2**32), comm.split, 2**32)
+    refuses(hierax.ArgError, str(2**33), comm.split, 0, 2**33)
+    refuses(hierax.ArgError, str(2**32), comm.create_group, [2**32])
+    refuses(hierax.ArgError, "frobnicate", comm.plan_info, "frobnicate", 1)
+
+
+def states():
+    refuses(hierax.StateError, "runs already", hierax.init)
+    refuses(hierax.StateError, "finalize", comm.free)
+    copy = comm.dup()
+    copy.free()
+    refuses(hierax.StateError, "freed", copy.allreduce, x)
+    refuses(hierax.StateError, "freed", copy.free)
+    request = comm.allreduce_init(x)
+    refuses(hierax.StateError, "started", comm.ibarrier().start)
+    request.start()
+    refuses(hierax.StateError, "active", request.start)
+    refuses(hierax.StateError, "active", request.free)
+    request.wait()
+    request.free()
+    refuses(hierax.StateError, "freed", request.start)
+    for kind in (hierax.Comm, hierax.Request, hierax.Memory):
+        refuses(TypeError, "cannot create", kind)
+    refuses(TypeError, "pickle", pickle.dumps, comm)
+    active = comm.iallreduce(x)
+    refuses(hierax.StateError, "iallreduce is not complete", hierax.finalize)
+    active.wait()
+
+
+def classes():
+    assert issubclass(hierax.ArgError, (ValueError,)) and issubclass(hierax.TimeoutError, TimeoutError)
+    assert issubclass(hierax.NoMemError, MemoryError) and issubclass(hierax.PeerDeadError, hierax.Error)
+    try:
+        comm.bcast(x, size)
+    except hierax.Error as error:
+        assert (type(error), error.status, error.name) == (hierax.ArgError, 1, "HX_ERR_ARG"), error
+
+
+for part in (memory, shapes, types, integers, states, classes):
+    part()
+    assert comm.allreduce(1) == size, part
+hierax.finalize()
+refuses(hierax.StateError, "does not run", comm.allreduce, x)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Requests: wait, test, await by several tasks and threads, with blocks, failures that are raised again, and requests that are dropped."""
+import asyncio
+import gc
+import threading
+import weakref
+
+import hierax
+import numpy as np
+
+comm = hierax.world()
+rank, size = comm.rank, comm.size
+x = np.arange(1000.0)
+
+
+def waits():
+    request = comm.iallreduce(x)
+    first = request.wait()
+    assert (first == x * size).all() and request.wait() is first and request.out is first and request.test() and not request.active
+    with comm.ibcast(np.full(3, rank)) as request:
+        assert request.active
+    assert not request.active
+    several = [comm.iallreduce(x + i) for i in range(20)]
+    for i in reversed(range(20)):
+        assert (several[i].wait() == (x + i) * size).all()
+    request = comm.iallreduce(5)
+    while not request.test():
+        pass
+    assert request.wait() == 5 * size
+
+
+def tasks():
+    async def all_of_them():
+        request = comm.iallreduce(x)
+
+        async def one():
+            return await request
+        results = await asyncio.gather(one(), one(), one())
+        assert all(result is results[0] for result in results) and (results[0] == x * size).all()
+        assert await comm.ibarrier() is None
+        return await request
+    assert asyncio.run(all_of_them()) is not None
+
+
+def threads():
+    for _ in range(20):
+        request, results = comm.iallreduce(x), []
+        group = [threading.Thread(target=lambda: results.append(request.wait())) for _ in range(3)]
+        for thread in group:
+            thread.start()
+        for thread in group:
+            thread.join()
+        assert len(results) == 3 and all(result is results[0] for result in results) and (results[0] == x * size).all()
+
+
+def persistent():
+    a, out = np.zeros(5), np.zeros(5)
+    request = comm.allreduce_init(a, hierax.MAX, out)
+    for i in range(50):
+        a[:] = i * 10 + rank
+        assert request.start() is request and request.wait() is out and (out == i * 10 + size - 1).all()
+    del request
+    for _ in range(1000):
+        comm.allreduce_init(a)
+    comm.allreduce_init(a).free()
+
+
+def dropped():
+    """The buffers of a request that the program has dropped stay until it is complete."""
+    big = np.ones(100_000)
+    here = weakref.ref(big)
+    comm.iallreduce(big)
+    del big
+    gc.collect()
+    assert here() is not None
+    comm.barrier()
+
+
+def memory():
+    """Nothing is left of 2,000 calls, and of arrays and requests that refer to each other."""
+    gc.collect()
+    for _ in range(3):
+        for _ in range(2000):
+            comm.iallreduce(x[:8]).wait()
+            comm.allreduce(x[:8])
+        gc.collect()
+    array = np.ones(10)
+    gone = weakref.ref(array)
+    comm.iallreduce(array).wait()
+    comm.allreduce_init(array).free()
+    del array
+    gc.collect()
+    assert gone() is None
+
+
+for part in (waits, tasks, threads, persistent, dropped, memory):
+    part()
+kept = comm.allreduce_init(x)  # finalize releases it
+hierax.finalize()
+try:
+    kept.start()
+except hierax.StateError:
+    pass
+else:
+    raise AssertionError("a request of a Hierax that has ended was started")
