@@ -3,7 +3,7 @@
 # so PYTHONPATH=python serves there. Other folders below hierax/ add their files to hxpy_files.
 hxpy_files = hierax/__init__.py hierax/__init__.pyi hierax/_dtypes.py hierax/_errors.py hierax/_process.py hierax/_requests.py \
     hierax/info.py hierax/py.typed
-EXTRA_DIST += bindings/python/README.md $(addprefix bindings/python/,$(hxpy_files))
+EXTRA_DIST += bindings/python/README.md bindings/python/pyproject.toml bindings/python/setup.py $(addprefix bindings/python/,$(hxpy_files))
 
 hxpy_sources = bindings/python/native/bootstrap.c bindings/python/native/bootstrap.h bindings/python/native/call.c \
     bindings/python/native/collectives.def bindings/python/native/comm.c bindings/python/native/dlpack.c bindings/python/native/dtypes.c \

@@ -30,7 +30,7 @@ ends 3 leaves True
 ends 137 dies "dead True HX_ERR_PEER_DEAD" later
 count 3 "dead True" dies
 ends 0 forks parent
-count 2 "SystemError: only the child ends" forks
+count 1 "SystemError: only the child ends" forks
 ends 1 operation "ZeroDivisionError: in the function" "ZeroDivisionError in the function of a hierax.Op"
 ends 130 interrupt "KeyboardInterrupt in the function of a hierax.Op"
 ends 1 exit_in_operation "SystemExit in the function of a hierax.Op"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Requests: wait, test, await by several tasks and threads, with blocks, failures that are raised again, and requests that are dropped."""
+"""Requests: wait, test, await by several tasks, wait by several threads, with blocks, and requests that are dropped."""
 import asyncio
 import gc
 import threading

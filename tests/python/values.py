@@ -10,8 +10,8 @@ comm = hierax.world()
 rank, size = comm.rank, comm.size
 assert size == int(sys.argv[1]) if len(sys.argv) > 1 else True
 
-TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64", "complex64",
-         "complex128"]
+TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+         "complex64", "complex128"]
 
 
 def input_of(r, dtype, shape=(2 * size, 3)):

@@ -145,22 +145,28 @@ class Comm:
         self, x: Buffer, counts: Counts | None = None, root: int = 0, out: Buffer | None = None, displs: Counts | None = None
     ) -> Request: ...
     def scatterv(
-        self, x: Buffer | None = None, counts: Counts | None = None, root: int = 0, out: Buffer | None = None, displs: Counts | None = None
+        self, x: Buffer | None = None, counts: Counts | None = None, root: int = 0,
+        out: Buffer | None = None, displs: Counts | None = None
     ) -> Any: ...
     def iscatterv(
-        self, x: Buffer | None = None, counts: Counts | None = None, root: int = 0, out: Buffer | None = None, displs: Counts | None = None
+        self, x: Buffer | None = None, counts: Counts | None = None, root: int = 0,
+        out: Buffer | None = None, displs: Counts | None = None
     ) -> Request: ...
     def scatterv_init(
-        self, x: Buffer | None = None, counts: Counts | None = None, root: int = 0, out: Buffer | None = None, displs: Counts | None = None
+        self, x: Buffer | None = None, counts: Counts | None = None, root: int = 0,
+        out: Buffer | None = None, displs: Counts | None = None
     ) -> Request: ...
     def alltoallv(
-        self, x: Buffer, scounts: Counts, rcounts: Counts, out: Buffer | None = None, sdispls: Counts | None = None, rdispls: Counts | None = None
+        self, x: Buffer, scounts: Counts, rcounts: Counts,
+        out: Buffer | None = None, sdispls: Counts | None = None, rdispls: Counts | None = None
     ) -> Any: ...
     def ialltoallv(
-        self, x: Buffer, scounts: Counts, rcounts: Counts, out: Buffer | None = None, sdispls: Counts | None = None, rdispls: Counts | None = None
+        self, x: Buffer, scounts: Counts, rcounts: Counts,
+        out: Buffer | None = None, sdispls: Counts | None = None, rdispls: Counts | None = None
     ) -> Request: ...
     def alltoallv_init(
-        self, x: Buffer, scounts: Counts, rcounts: Counts, out: Buffer | None = None, sdispls: Counts | None = None, rdispls: Counts | None = None
+        self, x: Buffer, scounts: Counts, rcounts: Counts,
+        out: Buffer | None = None, sdispls: Counts | None = None, rdispls: Counts | None = None
     ) -> Request: ...
 
 def init(settings: Mapping[str, object] | None = None, bootstrap: Bootstrap | None = None) -> Comm: ...

@@ -68,7 +68,7 @@ def new_like(x, shape):
 
 
 def view(buffer, code):
-    """One dimension of elements of a type of Hierax, in this memory: an array of numpy if the program uses numpy, else a memoryview."""
+    """Elements of a type of Hierax in this memory: an array of numpy if the program uses numpy, else a memoryview."""
     numpy = sys.modules.get("numpy")
     if not numpy:
         return memoryview(buffer).cast("c").cast(_FORMATS.get(code, "B"))

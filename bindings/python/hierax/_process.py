@@ -47,6 +47,13 @@ def abort(code=1, text=None):
     _native.abort(code, text)
 
 
+def operation_failed(error):
+    """Called by the extension module after an exception in the function of an Op."""
+    import traceback
+    sys.stderr.write("".join(traceback.format_exception(error)))  # at once: other ranks may write too
+    abort(130 if isinstance(error, KeyboardInterrupt) else 1, f"{type(error).__name__} in the function of a hierax.Op")
+
+
 def _hook():
     global _hooked, _former_hook
     if _hooked:

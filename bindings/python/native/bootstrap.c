@@ -53,7 +53,9 @@ int hxpy_bootstrap_get(PyObject *object, hx_bootstrap_t *bootstrap)
 {
     PyObject *rank = PyObject_GetAttrString(object, "rank"), *size = rank ? PyObject_GetAttrString(object, "size") : NULL;
     *bootstrap = (hx_bootstrap_t){.put = put, .fence = fence, .get = get, .ctx = object};
-    int status = size && !hxpy_int(rank, "bootstrap.rank", &bootstrap->rank) && !hxpy_int(size, "bootstrap.size", &bootstrap->size) ? 0 : -1;
+    int status = -1;
+    if (size && !hxpy_int(rank, "bootstrap.rank", &bootstrap->rank) && !hxpy_int(size, "bootstrap.size", &bootstrap->size))
+        status = 0;
     Py_XDECREF(rank);
     Py_XDECREF(size);
     return status;

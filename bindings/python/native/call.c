@@ -195,12 +195,13 @@ too_long:
 
 /* ---- buffers */
 
-static int wrong_count(const char *name, const struct hxpy_view *view, size_t wanted, const char *why, const struct hxpy_view *other)
+static int wrong_count(const char *name, const struct hxpy_view *view, size_t wanted, const char *why,
+                       const struct hxpy_view *other)
 {
     PyObject *shape = hxpy_shape_text(view), *theirs = other && other->object ? hxpy_shape_text(other) : NULL;
     if (shape && theirs)
-        hxpy_refuse("%s has %zu elements (shape %s), expected %zu: %s (shape %s)", name, view->count, PyUnicode_AsUTF8(shape), wanted,
-                    why, PyUnicode_AsUTF8(theirs));
+        hxpy_refuse("%s has %zu elements (shape %s), expected %zu: %s (shape %s)", name, view->count, PyUnicode_AsUTF8(shape),
+                    wanted, why, PyUnicode_AsUTF8(theirs));
     else if (shape)
         hxpy_refuse("%s has %zu elements (shape %s), expected %zu: %s", name, view->count, PyUnicode_AsUTF8(shape), wanted, why);
     Py_XDECREF(shape);
@@ -276,7 +277,7 @@ static int new_out(struct hxpy_call *call, int ndim, const Py_ssize_t *shape)
 
 enum { MOST_DIMENSIONS = 64 };
 
-/* The result of a call whose x has the shape of the model: as it is, with a first dimension more, or with its first dimension divided. */
+/* A new result: of the shape of x as it is, with a first dimension more, or with its first dimension divided. */
 static int new_result(struct hxpy_call *call, int size)
 {
     const struct hxpy_view *in = &call->in;
@@ -308,8 +309,8 @@ static int divided(const struct hxpy_view *view, const char *name, int size)
         return 0;
     PyObject *shape = hxpy_shape_text(view);
     if (shape)
-        hxpy_refuse("the first dimension of %s (shape %s) is not a multiple of the number of ranks, %d", name, PyUnicode_AsUTF8(shape),
-                    size);
+        hxpy_refuse("the first dimension of %s (shape %s) is not a multiple of the number of ranks, %d", name,
+                    PyUnicode_AsUTF8(shape), size);
     Py_XDECREF(shape);
     return -1;
 }
@@ -372,7 +373,8 @@ static int broadcast(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *g
 }
 
 /* One side of a call with lists: the buffer must have the elements that the counts describe. */
-static int listed_side(struct hxpy_view *view, const char *name, const size_t *counts, const size_t *displs, const char *list, int size)
+static int listed_side(struct hxpy_view *view, const char *name, const size_t *counts, const size_t *displs, const char *list,
+                       int size)
 {
     size_t wanted;
     if (!extent(counts, displs, size, &wanted)) {

@@ -37,7 +37,8 @@ static PyObject *names[HXPY_PARAMS]; /* interned */
 
 int hxpy_comm_methods_init(void)
 {
-    static const char *const texts[HXPY_PARAMS] = {"x", "op", "root", "out", "counts", "displs", "scounts", "sdispls", "rcounts", "rdispls"};
+    static const char *const texts[HXPY_PARAMS] = {"x", "op", "root", "out", "counts", "displs", "scounts", "sdispls", "rcounts",
+                                                     "rdispls"};
     for (int i = 0; i < HXPY_PARAMS; i++)
         if (!names[i] && !(names[i] = PyUnicode_InternFromString(texts[i])))
             return -1;
@@ -318,7 +319,8 @@ static PyObject *comm_plan_info(PyObject *self, PyObject *args, PyObject *keywor
     int dtype = HX_FLOAT32, root = 0;
     hx_plan_info_t info;
     char detail[512];
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO|iOO:plan_info", allowed, &collective, &count_object, &dtype, &op, &root_object))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO|iOO:plan_info", allowed, &collective, &count_object, &dtype, &op,
+                                     &root_object))
         return NULL;
     size_t count = PyLong_AsSize_t(count_object);
     if (PyErr_Occurred() || (root_object && hxpy_int(root_object, "root", &root)) || hxpy_comm_check(comm))
@@ -335,8 +337,8 @@ static PyObject *comm_plan_info(PyObject *self, PyObject *args, PyObject *keywor
     comm->users--;
     if (status != HX_SUCCESS)
         return hxpy_raise(status, detail);
-    return Py_BuildValue("{s:s,s:s,s:I,s:n,s:n}", "plan", info.plan, "network", info.network, "rounds", info.rounds, "network_bytes",
-                         (Py_ssize_t)info.network_bytes, "shared_bytes", (Py_ssize_t)info.shared_bytes);
+    return Py_BuildValue("{s:s,s:s,s:I,s:n,s:n}", "plan", info.plan, "network", info.network, "rounds", info.rounds,
+                         "network_bytes", (Py_ssize_t)info.network_bytes, "shared_bytes", (Py_ssize_t)info.shared_bytes);
 }
 
 static PyObject *comm_abort(PyObject *self, PyObject *args, PyObject *keywords)

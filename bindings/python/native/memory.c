@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of hx_alloc, with the buffer protocol. Arrays of it keep it alive, and the last one frees it. hx_finalize frees all of it at
- * once. So memory that arrays still use is copied before, and put back afterwards at the same addresses.
+ * Memory of hx_alloc, with the buffer protocol. Arrays of it keep it alive, and the last one frees it. hx_finalize frees all of
+ * it at once. So memory that arrays still use is copied before, and put back afterwards at the same addresses.
  */
 #include "native.h"
 
@@ -84,7 +84,8 @@ void hxpy_memory_restore(void)
     for (memory *m = all.after; m != &all; m = m->after) {
         if (!m->saved)
             continue;
-        void *pages = mmap(m->data, page_bytes(m), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+        void *pages = mmap(m->data, page_bytes(m), PROT_READ | PROT_WRITE, flags, -1, 0);
         m->own = pages == m->data;
         if (m->own)
             memcpy(m->data, m->saved, (size_t)m->bytes);

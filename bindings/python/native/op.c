@@ -6,21 +6,20 @@
  */
 #include "native.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static _Noreturn void end_job(void)
 {
     PyObject *type, *value, *trace;
-    char text[256];
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
-    int code = PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt) ? 130 : 1;
-    snprintf(text, sizeof text, "%s in the function of a hierax.Op", type ? ((PyTypeObject *)type)->tp_name : "an error");
-    fflush(stdout);
-    PyErr_Display(type, value, trace);
-    PyRun_SimpleString("import sys; sys.stdout.flush(); sys.stderr.flush()");
-    hx_abort(NULL, code, text);
+    if (value && trace)
+        PyException_SetTraceback(value, trace);
+    PyObject *module = PyImport_ImportModule("hierax._process");
+    if (module && value)
+        PyObject_CallMethod(module, "operation_failed", "O", value); /* does not return */
+    PyErr_Print();
+    hx_abort(NULL, 1, "an error in the function of a hierax.Op");
 }
 
 static PyObject *array_of(const void *memory, size_t bytes, int dtype)
@@ -134,9 +133,10 @@ PyTypeObject hxpy_op_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "hierax.Op",
     .tp_basicsize = sizeof(hxpy_op),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "Op(function, commutative=False)\n\nAn operation. function(left, right) gets two arrays of one dimension, and returns their "
-              "combination as an array of the same length and type. It must be associative. left is of lower ranks than right. If op(a, b) "
-              "equals op(b, a), pass commutative=True: more plans can then be used. An exception in the function ends the job.",
+    .tp_doc = "Op(function, commutative=False)\n\nAn operation. function(left, right) gets two arrays of one dimension, and "
+              "returns their combination as an array of the same length and type. It must be associative. left is of lower ranks "
+              "than right. If op(a, b) equals op(b, a), pass commutative=True: more plans can then be used. An exception in the "
+              "function ends the job.",
     .tp_new = op_new,
     .tp_traverse = traverse,
     .tp_clear = clear,

@@ -310,7 +310,8 @@ static PyObject *repr(PyObject *self)
 {
     request *r = (request *)self;
     static const char *const phases[] = {"not started", "active", "complete"};
-    return PyUnicode_FromFormat("<hierax.Request %s%s%s, %s>", r->persistent ? "" : "i", r->call.row->name, r->persistent ? "_init" : "",
+    return PyUnicode_FromFormat("<hierax.Request %s%s%s, %s>", r->persistent ? "" : "i", r->call.row->name,
+                                r->persistent ? "_init" : "",
                                 r->phase == DONE && r->status != HX_SUCCESS ? "failed" : phases[r->phase]);
 }
 
