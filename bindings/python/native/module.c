@@ -149,7 +149,7 @@ static PyMethodDef functions[] = {
     {"inside", native_inside, METH_NOARGS, "The number of threads that are in a call of Hierax."},
     {"forked", native_forked, METH_NOARGS, "True in a child made by fork."},
     {"abort", native_abort, METH_VARARGS, NULL},
-    {"version", native_version, METH_NOARGS, "The version of the library that runs."},
+    {"version", native_version, METH_NOARGS, "version()\n\nThe version of the library that runs."},
     {NULL, NULL, 0, NULL},
 };
 
