@@ -22,8 +22,8 @@ static void build(struct hx_builder *b)
     for (int c = 1, round = 0; c < b->p; c *= HX_KBRUCK_RADIX, round++) {
         for (int first = c; first < HX_KBRUCK_RADIX * c && first < b->p; first += c) {
             int n = c < b->p - first ? c : b->p - first;
-            hx_send(b, round, b->me - first, hx_at(b->out, b->me, n));
-            hx_recv(b, round, b->me + first, hx_at(b->out, b->me + first, n));
+            hx_send_to(b, round, b->me - first, hx_at(b->out, b->me, n));
+            hx_recv_from(b, round, b->me + first, hx_at(b->out, b->me + first, n));
         }
         hx_join_all(b);
     }

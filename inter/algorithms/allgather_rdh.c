@@ -18,24 +18,24 @@ static void build(struct hx_builder *b)
 
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
     if (h.folded) {
-        hx_send(b, 0, h.partner, hx_at(b->out, b->me, 1));
-        hx_recv(b, hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, b->me + 1, b->p - 1)); /* all but its own */
+        hx_send_to(b, 0, h.partner, hx_at(b->out, b->me, 1));
+        hx_recv_from(b, hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, b->me + 1, b->p - 1)); /* all but its own */
         return;
     }
     if (h.partner >= 0)
-        hx_join(b, hx_recv(b, 0, h.partner, hx_at(b->out, h.partner, 1)));
+        hx_join(b, hx_recv_from(b, 0, h.partner, hx_at(b->out, h.partner, 1)));
     for (int d = 1; d < h.group; d *= 2) {
         int other = h.number ^ d;
         int have = hx_halving_base(h.number, d), had = hx_halving_block(&h, have);
         int want = hx_halving_base(other, d), wanted = hx_halving_block(&h, want);
 
-        hx_send(b, round, hx_halving_member(&h, other), hx_at(b->out, had, hx_halving_block(&h, have + d) - had));
-        hx_recv(b, round, hx_halving_member(&h, other), hx_at(b->out, wanted, hx_halving_block(&h, want + d) - wanted));
+        hx_send_to(b, round, hx_halving_member(&h, other), hx_at(b->out, had, hx_halving_block(&h, have + d) - had));
+        hx_recv_from(b, round, hx_halving_member(&h, other), hx_at(b->out, wanted, hx_halving_block(&h, want + d) - wanted));
         hx_join_all(b);
         round++;
     }
     if (h.partner >= 0)
-        hx_send(b, round, h.partner, hx_at(b->out, b->me, b->p - 1));
+        hx_send_to(b, round, h.partner, hx_at(b->out, b->me, b->p - 1));
 }
 
 const struct hx_algorithm hx_allgather_rdh = {

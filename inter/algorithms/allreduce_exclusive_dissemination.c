@@ -23,15 +23,15 @@ static void build(struct hx_builder *b)
     hx_split(b, 1);
     if (hx_alone(b))
         return;
-    hx_send(b, 0, b->me - 1, in);
-    hx_recv(b, 0, b->me + 1, sum);
+    hx_send_to(b, 0, b->me - 1, in);
+    hx_recv_from(b, 0, b->me + 1, sum);
     hx_join_all(b);
     for (int k = 30 - __builtin_clz((unsigned)others); k >= 0; k--, w = 2 * w + digit) {
         digit = others >> k & 1;
         if (digit)
             hx_reduce_row(b, with_own, sum, in);
-        hx_send(b, round, b->me - w - digit, digit ? with_own : sum);
-        hx_recv(b, round++, b->me + w + digit, came);
+        hx_send_to(b, round, b->me - w - digit, digit ? with_own : sum);
+        hx_recv_from(b, round++, b->me + w + digit, came);
         hx_join_all(b);
         if (k > 0)
             hx_reduce_row(b, sum, came, sum);

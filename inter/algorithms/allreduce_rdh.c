@@ -17,8 +17,8 @@ static void halve(struct hx_builder *b, const struct hx_halving *h, int *round, 
     for (int d = h->group / 2; d >= 1; d /= 2) {
         int other = h->number ^ d, kept = hx_halving_base(h->number, d), sent = hx_halving_base(other, d);
 
-        hx_send(b, *round, hx_halving_member(h, other), hx_at(partial, sent, d));
-        hx_recv(b, *round, hx_halving_member(h, other), hx_row(0, kept, d));
+        hx_send_to(b, *round, hx_halving_member(h, other), hx_at(partial, sent, d));
+        hx_recv_from(b, *round, hx_halving_member(h, other), hx_row(0, kept, d));
         hx_join_all(b);
         hx_reduce_row(b, hx_at(b->out, kept, d), hx_row(0, kept, d), hx_at(partial, kept, d));
         partial = b->out;
@@ -31,8 +31,8 @@ static void double_up(struct hx_builder *b, const struct hx_halving *h, int *rou
     for (int d = 1; d < h->group; d *= 2) {
         int other = h->number ^ d;
 
-        hx_send(b, *round, hx_halving_member(h, other), hx_at(b->out, hx_halving_base(h->number, d), d));
-        hx_recv(b, *round, hx_halving_member(h, other), hx_at(b->out, hx_halving_base(other, d), d));
+        hx_send_to(b, *round, hx_halving_member(h, other), hx_at(b->out, hx_halving_base(h->number, d), d));
+        hx_recv_from(b, *round, hx_halving_member(h, other), hx_at(b->out, hx_halving_base(other, d), d));
         hx_join_all(b);
         ++*round;
     }
@@ -48,19 +48,19 @@ static void build(struct hx_builder *b)
     if (hx_alone(b))
         return;
     if (h.folded) {
-        hx_join(b, hx_send(b, 0, h.partner, hx_at(b->in, 0, all)));
-        hx_recv(b, 2 * hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, 0, all));
+        hx_join(b, hx_send_to(b, 0, h.partner, hx_at(b->in, 0, all)));
+        hx_recv_from(b, 2 * hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, 0, all));
         return;
     }
     if (h.partner >= 0) {
-        hx_join(b, hx_recv(b, 0, h.partner, hx_row(0, 0, all)));
+        hx_join(b, hx_recv_from(b, 0, h.partner, hx_row(0, 0, all)));
         hx_reduce_row(b, hx_at(b->out, 0, all), hx_row(0, 0, all), hx_at(b->in, 0, all));
         partial = b->out;
     }
     halve(b, &h, &round, partial);
     double_up(b, &h, &round);
     if (h.partner >= 0)
-        hx_send(b, round, h.partner, hx_at(b->out, 0, all));
+        hx_send_to(b, round, h.partner, hx_at(b->out, 0, all));
 }
 
 const struct hx_algorithm hx_allreduce_rdh = {

@@ -15,8 +15,8 @@
 /* out = partial op received, the lower member's on the left. */
 static void exchange(struct hx_builder *b, int round, int member, enum hx_space partial)
 {
-    hx_send(b, round, member, hx_at(partial, 0, 1));
-    hx_recv(b, round, member, hx_row(0, 0, 1));
+    hx_send_to(b, round, member, hx_at(partial, 0, 1));
+    hx_recv_from(b, round, member, hx_row(0, 0, 1));
     hx_join_all(b);
     hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, 2, partial, b->me < member ? 0 : 1);
 }
@@ -31,14 +31,14 @@ static void build(struct hx_builder *b)
     if (hx_alone(b))
         return;
     if (h.folded) {
-        hx_join(b, hx_send(b, 0, h.partner, hx_at(b->in, 0, 1)));
-        hx_recv(b, hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, 0, 1));
+        hx_join(b, hx_send_to(b, 0, h.partner, hx_at(b->in, 0, 1)));
+        hx_recv_from(b, hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, 0, 1));
         return;
     }
     if (h.excess)
         round++;
     if (h.partner >= 0) {
-        hx_join(b, hx_recv(b, 0, h.partner, hx_row(0, 0, 1)));
+        hx_join(b, hx_recv_from(b, 0, h.partner, hx_row(0, 0, 1)));
         hx_reduce_row(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1)); /* the partner is the lower one */
         partial = b->out;
     }
@@ -47,7 +47,7 @@ static void build(struct hx_builder *b)
         partial = b->out;
     }
     if (h.partner >= 0)
-        hx_send(b, round, h.partner, hx_at(b->out, 0, 1));
+        hx_send_to(b, round, h.partner, hx_at(b->out, 0, 1));
 }
 
 static struct hx_counts counts(struct hx_group g)

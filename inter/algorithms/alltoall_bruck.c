@@ -67,8 +67,8 @@ static void bruck(struct hx_builder *b, int radix)
     hx_limit(b, radix - 1);
     for (e.weight = 1; e.weight < b->p; e.weight *= radix, round++) {
         for (e.digit = 1; e.digit < radix && e.digit * e.weight < b->p; e.digit++) {
-            hx_recv(b, round, b->me - e.digit * e.weight, blocks_pick(b, &e, 1));
-            hx_send(b, round, b->me + e.digit * e.weight, blocks_pick(b, &e, 0));
+            hx_recv_from(b, round, b->me - e.digit * e.weight, blocks_pick(b, &e, 1));
+            hx_send_to(b, round, b->me + e.digit * e.weight, blocks_pick(b, &e, 0));
         }
         hx_join_all(b);
     }

@@ -17,8 +17,8 @@ static void build(struct hx_builder *b)
 {
     hx_limit(b, HX_MESH_WINDOW);
     for (int i = 1; i < b->p; i++) {
-        hx_recv(b, 0, b->me - i, hx_pair(b, b->out, b->me - i, b->me, 1));
-        hx_send(b, 0, b->me + i, hx_pair(b, b->in, b->me, b->me + i, 1));
+        hx_recv_from(b, 0, b->me - i, hx_pair(b, b->out, b->me - i, b->me, 1));
+        hx_send_to(b, 0, b->me + i, hx_pair(b, b->in, b->me, b->me + i, 1));
         if (i == 1) /* while the first are under way */
             hx_copy(b, hx_pair(b, b->out, b->me, b->me, 1), hx_pair(b, b->in, b->me, b->me, 1));
     }

@@ -20,8 +20,8 @@ static void build(struct hx_builder *b)
     for (int i = 1; i < b->p; i++) {
         int to = exchanges ? b->me ^ i : b->me + i, from = exchanges ? to : b->me - i;
 
-        hx_recv(b, i - 1, from, hx_pair(b, b->out, from, b->me, 1));
-        hx_send(b, i - 1, to, hx_pair(b, b->in, b->me, to, 1));
+        hx_recv_from(b, i - 1, from, hx_pair(b, b->out, from, b->me, 1));
+        hx_send_to(b, i - 1, to, hx_pair(b, b->in, b->me, to, 1));
         hx_join_all(b);
     }
 }

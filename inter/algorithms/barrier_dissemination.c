@@ -14,8 +14,8 @@ static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     for (int k = 0; 1 << k < b->p; k++) {
-        hx_send(b, k, b->me + (1 << k), hx_at(b->in, 0, 1));
-        hx_recv(b, k, b->me - (1 << k), hx_row(0, 0, 1));
+        hx_send_to(b, k, b->me + (1 << k), hx_at(b->in, 0, 1));
+        hx_recv_from(b, k, b->me - (1 << k), hx_row(0, 0, 1));
         hx_join_all(b);
     }
 }

@@ -10,8 +10,8 @@ static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     for (int i = 1; i < b->p; i++) {
-        hx_send(b, 0, b->me + i, hx_at(b->in, 0, 1));
-        hx_recv(b, 0, b->me - i, hx_row(i - 1, 0, 1));
+        hx_send_to(b, 0, b->me + i, hx_at(b->in, 0, 1));
+        hx_recv_from(b, 0, b->me - i, hx_row(i - 1, 0, 1));
     }
 }
 

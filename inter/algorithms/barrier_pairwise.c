@@ -12,8 +12,8 @@ static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     for (int i = 0; i < b->p - 1; i++) {
-        hx_send(b, i, b->me + 1 + i, hx_at(b->in, 0, 1));
-        hx_recv(b, i, b->me - 1 - i, hx_row(0, 0, 1));
+        hx_send_to(b, i, b->me + 1 + i, hx_at(b->in, 0, 1));
+        hx_recv_from(b, i, b->me - 1 - i, hx_row(0, 0, 1));
         hx_join_all(b);
     }
 }

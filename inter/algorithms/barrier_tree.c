@@ -15,15 +15,15 @@ static void build(struct hx_builder *b)
 
     hx_split(b, 1);
     for (int d = 1; d < span && v + d < p; d *= 2)
-        hx_join(b, hx_recv(b, hx_tree_level(d, 2), b->me + d, hx_row(0, 0, 1)));
+        hx_join(b, hx_recv_from(b, hx_tree_level(d, 2), b->me + d, hx_row(0, 0, 1)));
     if (v > 0) {
-        hx_send(b, up, parent, hx_at(b->in, 0, 1));
-        hx_recv(b, down + hx_tree_round_down(span, p, 2), parent, hx_row(0, 0, 1));
+        hx_send_to(b, up, parent, hx_at(b->in, 0, 1));
+        hx_recv_from(b, down + hx_tree_round_down(span, p, 2), parent, hx_row(0, 0, 1));
         hx_join_all(b);
     }
     for (int d = span / 2; d >= 1; d /= 2)
         if (v + d < p)
-            hx_send(b, down + hx_tree_round_down(d, p, 2), b->me + d, hx_at(b->in, 0, 1));
+            hx_send_to(b, down + hx_tree_round_down(d, p, 2), b->me + d, hx_at(b->in, 0, 1));
 }
 
 static struct hx_counts counts(struct hx_group g)

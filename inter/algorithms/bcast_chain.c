@@ -17,9 +17,9 @@ static void build(struct hx_builder *b)
 
     hx_split(b, 1);
     if (v > 0)
-        hx_join(b, hx_recv(b, v - 1, b->me - 1, hx_at(b->out, 0, 1)));
+        hx_join(b, hx_recv_from(b, v - 1, b->me - 1, hx_at(b->out, 0, 1)));
     if (v < b->p - 1)
-        hx_send(b, v, b->me + 1, hx_at(b->out, 0, 1));
+        hx_send_to(b, v, b->me + 1, hx_at(b->out, 0, 1));
 }
 
 const struct hx_algorithm hx_bcast_chain = {

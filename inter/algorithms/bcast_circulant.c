@@ -20,9 +20,9 @@ static void build(struct hx_builder *b)
         int skip = hx_circulant_step(&s, m, i);
         int sent = hx_circulant_block(&s, s.sends, m, i), received = hx_circulant_block(&s, s.receives, m, i);
         if (sent >= 0 && (v + skip) % b->p != 0)
-            hx_send(b, i, b->me + skip, hx_at(b->out, sent, 1));
+            hx_send_to(b, i, b->me + skip, hx_at(b->out, sent, 1));
         if (received >= 0 && v != 0)
-            hx_recv(b, i, b->me - skip, hx_at(b->out, received, 1));
+            hx_recv_from(b, i, b->me - skip, hx_at(b->out, received, 1));
         hx_join_all(b);
     }
 }

@@ -18,8 +18,8 @@ static void build(struct hx_builder *b)
     if (v > 0) {
         hx_double_tree_bcast(b, &role, 1, 0);
     } else if (n > 0) {
-        hx_send(b, 0, b->root + hx_double_tree_top(n), hx_at(b->out, 0, 1));
-        hx_send(b, 1, b->root + 1, hx_at(b->out, 1, 1));
+        hx_send_to(b, 0, b->root + hx_double_tree_top(n), hx_at(b->out, 0, 1));
+        hx_send_to(b, 1, b->root + 1, hx_at(b->out, 1, 1));
     }
 }
 

@@ -12,11 +12,11 @@ static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->me != b->root) {
-        hx_recv(b, 0, b->root, hx_at(b->out, 0, 1));
+        hx_recv_from(b, 0, b->root, hx_at(b->out, 0, 1));
         return;
     }
     for (int i = 1; i < b->p; i++)
-        hx_send(b, 0, b->root + i, hx_at(b->out, 0, 1));
+        hx_send_to(b, 0, b->root + i, hx_at(b->out, 0, 1));
 }
 
 const struct hx_algorithm hx_bcast_flat = {

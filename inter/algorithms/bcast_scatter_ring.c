@@ -29,9 +29,9 @@ static void build(struct hx_builder *b)
     hx_tree_scatter(b);
     for (int i = 0; i < mine || i < next; i++) {
         if (i < next)
-            hx_send(b, first + i, b->me + 1, hx_at(b->out, b->me - i, 1));
+            hx_send_to(b, first + i, b->me + 1, hx_at(b->out, b->me - i, 1));
         if (i < mine)
-            hx_recv(b, first + i, b->me - 1, hx_at(b->out, b->me - i - 1, 1));
+            hx_recv_from(b, first + i, b->me - 1, hx_at(b->out, b->me - i - 1, 1));
         hx_join_all(b);
     }
 }

@@ -35,8 +35,8 @@ static inline void hx_circulant_reduce_scatter(struct hx_builder *b, struct hx_r
         int s = hx_circulant_skip(b->p, k + 1), n = hx_circulant_skip(b->p, k) - s;
         struct hx_ref sum = hx_row(0, b->me, n), received = hx_row(received_row, b->me, n);
 
-        hx_send(b, k, b->me + s, k == 0 ? hx_at(b->in, b->me + s, n) : hx_row(s, b->me + s, n));
-        hx_recv(b, k, b->me - s, received);
+        hx_send_to(b, k, b->me + s, k == 0 ? hx_at(b->in, b->me + s, n) : hx_row(s, b->me + s, n));
+        hx_recv_from(b, k, b->me - s, received);
         hx_join_all(b);
         hx_reduce_row(b, k == rounds - 1 ? result : sum, received, k == 0 ? hx_at(b->in, b->me, n) : sum);
         if (k == 0 && s > n && s > 1) /* p is odd: round 0 adds nothing to R[s-1]; round 1 reads it in scratch, as the others */
@@ -53,8 +53,8 @@ static inline void hx_circulant_allgather(struct hx_builder *b, int first_round)
         int s = hx_circulant_skip(b->p, k + 1), n = hx_circulant_skip(b->p, k) - s;
         int round = first_round + rounds - 1 - k;
 
-        hx_send(b, round, b->me - s, hx_at(b->out, b->me, n));
-        hx_recv(b, round, b->me + s, hx_at(b->out, b->me + s, n));
+        hx_send_to(b, round, b->me - s, hx_at(b->out, b->me, n));
+        hx_recv_from(b, round, b->me + s, hx_at(b->out, b->me + s, n));
         hx_join_all(b);
     }
 }

@@ -103,13 +103,13 @@ static inline void hx_double_tree_up(struct hx_builder *b, const struct hx_doubl
 
     for (int i = 0; i < 2; i++)
         if (at.child[i])
-            hx_recv(b, last - hx_double_tree_round(tree, at.child[i], n), role->zero + at.child[i], hx_row(came++, tree, 1));
+            hx_recv_from(b, last - hx_double_tree_round(tree, at.child[i], n), role->zero + at.child[i], hx_row(came++, tree, 1));
     if (came) {
         hx_join_all(b);
         hx_reduce_rows(b, sum, 0, 1 + came, b->in, at.child[0] != 0);
     }
     if (goes_on)
-        hx_send(b, last - hx_double_tree_round(tree, v, n), role->zero + at.parent, came ? sum : hx_at(b->in, tree, 1));
+        hx_send_to(b, last - hx_double_tree_round(tree, v, n), role->zero + at.parent, came ? sum : hx_at(b->in, tree, 1));
 }
 
 /* The tree in which this member is a leaf comes first: there it waits for no child. */
@@ -130,7 +130,7 @@ static inline void hx_double_tree_bcast(struct hx_builder *b, const struct hx_do
     for (int tree = 0; tree < 2; tree++) {
         struct hx_double_tree at = hx_double_tree_of(tree, v, n);
         if (at.parent || outside)
-            handle[tree] = hx_recv(b, first_round + hx_double_tree_round(tree, v, n), role->zero + at.parent,
+            handle[tree] = hx_recv_from(b, first_round + hx_double_tree_round(tree, v, n), role->zero + at.parent,
                                    hx_at(b->out, tree, 1));
     }
     for (int tree = 0; tree < 2; tree++) {
@@ -141,7 +141,7 @@ static inline void hx_double_tree_bcast(struct hx_builder *b, const struct hx_do
             hx_join(b, handle[tree]);
         for (int i = 0; i < 2; i++)
             if (at.child[i])
-                hx_send(b, first_round + hx_double_tree_round(tree, at.child[i], n), role->zero + at.child[i],
+                hx_send_to(b, first_round + hx_double_tree_round(tree, at.child[i], n), role->zero + at.child[i],
                         hx_at(b->out, tree, 1));
     }
 }

@@ -11,11 +11,11 @@
 static void build(struct hx_builder *b)
 {
     if (b->me != b->root) {
-        hx_send(b, 0, b->root, hx_at(b->in, b->me, 1));
+        hx_send_to(b, 0, b->root, hx_at(b->in, b->me, 1));
         return;
     }
     for (int i = 1; i < b->p; i++)
-        hx_recv(b, 0, b->root + i, hx_at(b->out, b->root + i, 1));
+        hx_recv_from(b, 0, b->root + i, hx_at(b->out, b->root + i, 1));
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
 }
 

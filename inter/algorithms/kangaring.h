@@ -60,15 +60,15 @@ static inline void hx_kangaring_allgather_round(struct hx_builder *b, int track,
 
     if (!hx_kangaring_rides(b, track)) {
         if (here >= 0)
-            hx_recv(b, round, mate, hx_at(b->out, here, 1));
+            hx_recv_from(b, round, mate, hx_at(b->out, here, 1));
         return;
     }
     if (here >= 0 && !last)
-        hx_send(b, round, hx_kangaring_rider(b, track, pair + 1), hx_at(b->out, here, 1));
+        hx_send_to(b, round, hx_kangaring_rider(b, track, pair + 1), hx_at(b->out, here, 1));
     if (here >= 0 && mate >= 0)
-        hx_send(b, round, mate, hx_at(b->out, here, 1));
+        hx_send_to(b, round, mate, hx_at(b->out, here, 1));
     if (coming >= 0 && !last)
-        hx_recv(b, round, hx_kangaring_rider(b, track, pair - 1), hx_at(b->out, coming, 1));
+        hx_recv_from(b, round, hx_kangaring_rider(b, track, pair - 1), hx_at(b->out, coming, 1));
 }
 
 /* This member's block stands in out, all others come. */
@@ -89,16 +89,16 @@ static inline void hx_kangaring_exchange(struct hx_builder *b, int track, int i)
 
     if (!hx_kangaring_rides(b, track)) {
         if (block >= 0)
-            hx_send(b, i, mate, hx_at(b->in, block, 1));
+            hx_send_to(b, i, mate, hx_at(b->in, block, 1));
         return;
     }
     if (done >= 0 && i > 0)
-        hx_send(b, i, hx_kangaring_rider(b, track, pair + 1),
+        hx_send_to(b, i, hx_kangaring_rider(b, track, pair + 1),
                 mate < 0 && i == 1 ? hx_at(b->in, done, 1) : hx_row(row + HX_KANGARING_SUM, done, 1));
     if (block >= 0 && i > 0)
-        hx_recv(b, i, hx_kangaring_rider(b, track, pair - 1), hx_row(row + HX_KANGARING_CAME, block, 1));
+        hx_recv_from(b, i, hx_kangaring_rider(b, track, pair - 1), hx_row(row + HX_KANGARING_CAME, block, 1));
     if (block >= 0 && mate >= 0)
-        hx_recv(b, i, mate, hx_row(row + HX_KANGARING_MATES, block, 1));
+        hx_recv_from(b, i, mate, hx_row(row + HX_KANGARING_MATES, block, 1));
 }
 
 static inline void hx_kangaring_add(struct hx_builder *b, int track, int i)

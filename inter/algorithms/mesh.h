@@ -24,8 +24,8 @@ static inline void hx_mesh_reduce(struct hx_builder *b, int round, int all_the_s
 
     for (int i = 1; i < b->p; i++) {
         int to = (b->me + i) % b->p, from = (b->me - i + b->p) % b->p;
-        hx_send(b, round, to, hx_at(b->in, all_the_same ? 0 : to, 1));
-        hx_recv(b, round, from, hx_row(hx_mesh_row(b, from), own, 1));
+        hx_send_to(b, round, to, hx_at(b->in, all_the_same ? 0 : to, 1));
+        hx_recv_from(b, round, from, hx_row(hx_mesh_row(b, from), own, 1));
     }
     hx_join_all(b);
     hx_reduce_rows(b, hx_at(b->out, own, 1), 0, b->p, b->in, b->me);
@@ -35,8 +35,8 @@ static inline void hx_mesh_reduce(struct hx_builder *b, int round, int all_the_s
 static inline void hx_mesh_allgather(struct hx_builder *b, int round)
 {
     for (int i = 1; i < b->p; i++) {
-        hx_send(b, round, b->me + i, hx_at(b->out, b->me, 1));
-        hx_recv(b, round, b->me - i, hx_at(b->out, b->me - i, 1));
+        hx_send_to(b, round, b->me + i, hx_at(b->out, b->me, 1));
+        hx_recv_from(b, round, b->me - i, hx_at(b->out, b->me - i, 1));
     }
     hx_join_all(b);
 }

@@ -12,9 +12,9 @@ static inline void hx_prefix_mesh(struct hx_builder *b)
 {
     hx_split(b, 1);
     for (int to = b->me + 1; to < b->p; to++)
-        hx_send(b, 0, to, hx_at(b->in, 0, 1));
+        hx_send_to(b, 0, to, hx_at(b->in, 0, 1));
     for (int from = 0; from < b->me; from++)
-        hx_recv(b, 0, from, hx_row(from, 0, 1));
+        hx_recv_from(b, 0, from, hx_row(from, 0, 1));
     hx_join_all(b);
 }
 
@@ -25,9 +25,9 @@ static inline int hx_prefix_round(struct hx_builder *b, int round, int skip, int
     int from = b->me - skip, comes = from >= lowest;
 
     if (b->me >= lowest && b->me + skip < b->p)
-        hx_send(b, round, b->me + skip, sent);
+        hx_send_to(b, round, b->me + skip, sent);
     if (comes)
-        hx_recv(b, round, from, hx_row(row, 0, 1));
+        hx_recv_from(b, round, from, hx_row(row, 0, 1));
     hx_join_all(b);
     return comes;
 }

@@ -30,10 +30,10 @@ static void build(struct hx_builder *b)
         if (high >= b->p)
             continue;
         if (keeper(b, low, 2 * d) != b->me) {
-            hx_send(b, round, other, partial);
+            hx_send_to(b, round, other, partial);
             return;
         }
-        hx_join(b, hx_recv(b, round, other, hx_row(0, 0, 1)));
+        hx_join(b, hx_recv_from(b, round, other, hx_row(0, 0, 1)));
         hx_reduce_rows(b, sum, 0, 2, partial.space, is_high);
         partial = sum;
     }

@@ -18,13 +18,13 @@ static void build(struct hx_builder *b)
 
     hx_split(b, 1);
     if (v < last) {
-        hx_join(b, hx_recv(b, last - 1 - v, b->me + 1, hx_row(0, 0, 1)));
+        hx_join(b, hx_recv_from(b, last - 1 - v, b->me + 1, hx_row(0, 0, 1)));
         hx_reduce_rows(b, sum, 0, 2, b->in, 0);
     } else if (v == 0) {
         hx_copy(b, sum, own);
     }
     if (v > 0)
-        hx_send(b, last - v, b->me - 1, v < last ? sum : own);
+        hx_send_to(b, last - v, b->me - 1, v < last ? sum : own);
 }
 
 const struct hx_algorithm hx_reduce_chain = {

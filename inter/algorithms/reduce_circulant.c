@@ -34,10 +34,10 @@ static void build(struct hx_builder *b)
         int comes = hx_circulant_block(&s, s.sends, m, i), goes = hx_circulant_block(&s, s.receives, m, i);
         int adds = comes >= 0 && (v + skip) % b->p != 0;
         if (goes >= 0 && v != 0)
-            hx_send(b, round, b->me - skip,
+            hx_send_to(b, round, b->me - skip,
                     begun[goes / 64] >> goes % 64 & 1 ? hx_row(goes, goes, 1) : hx_at(b->in, goes, 1));
         if (adds)
-            hx_recv(b, round, b->me + skip, hx_row(m, comes, 1));
+            hx_recv_from(b, round, b->me + skip, hx_row(m, comes, 1));
         hx_join_all(b);
         if (adds)
             add(b, comes, m, begun);

@@ -18,8 +18,8 @@ static void build(struct hx_builder *b)
     if (v > 0) {
         hx_double_tree_reduce(b, &role, 1);
     } else if (n > 0) {
-        hx_recv(b, last, b->root + hx_double_tree_top(n), hx_row(0, 0, 1));
-        hx_recv(b, last - 1, b->root + 1, hx_row(1, 1, 1));
+        hx_recv_from(b, last, b->root + hx_double_tree_top(n), hx_row(0, 0, 1));
+        hx_recv_from(b, last - 1, b->root + 1, hx_row(1, 1, 1));
         hx_join_all(b);
         for (int tree = 0; tree < 2; tree++)
             hx_reduce_rows(b, hx_at(b->out, tree, 1), tree, 2, b->in, 0);

@@ -13,12 +13,12 @@ static void build(struct hx_builder *b)
 {
     hx_split(b, 1);
     if (b->me != b->root) {
-        hx_send(b, 0, b->root, hx_at(b->in, 0, 1));
+        hx_send_to(b, 0, b->root, hx_at(b->in, 0, 1));
         return;
     }
     for (int i = 1; i < b->p; i++) {
         int from = (b->me + i) % b->p;
-        hx_recv(b, 0, from, hx_row(hx_mesh_row(b, from), 0, 1));
+        hx_recv_from(b, 0, from, hx_row(hx_mesh_row(b, from), 0, 1));
     }
     hx_join_all(b);
     hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, b->p, b->in, b->me);

@@ -20,8 +20,8 @@ static struct hx_ref partial_row(int block, int nblocks)
 /* The excess member hands its whole input to the one that serves it, and gets its block at the end. */
 static void fold_and_wait(struct hx_builder *b, const struct hx_halving *h)
 {
-    hx_join(b, hx_send(b, 0, h->partner, hx_at(b->in, 0, b->p)));
-    hx_recv(b, hx_halving_rounds(h) + 1, h->partner, hx_at(b->out, b->me, 1));
+    hx_join(b, hx_send_to(b, 0, h->partner, hx_at(b->in, 0, b->p)));
+    hx_recv_from(b, hx_halving_rounds(h) + 1, h->partner, hx_at(b->out, b->me, 1));
 }
 
 static void build(struct hx_builder *b)
@@ -36,7 +36,7 @@ static void build(struct hx_builder *b)
         return;
     }
     if (serves) {
-        hx_join(b, hx_recv(b, 0, h.partner, partial_row(0, b->p)));
+        hx_join(b, hx_recv_from(b, 0, h.partner, partial_row(0, b->p)));
         hx_reduce_row(b, partial_row(0, b->p), partial_row(0, b->p), hx_at(b->in, 0, b->p));
     }
     for (int d = h.group / 2; d >= 1; d /= 2) {
@@ -46,9 +46,9 @@ static void build(struct hx_builder *b)
         int nkept = hx_halving_block(&h, keep + d) - kept, ngiven = hx_halving_block(&h, give + d) - given;
         struct hx_ref received = hx_row(b->p, kept, nkept);
 
-        hx_send(b, round, hx_halving_member(&h, other),
+        hx_send_to(b, round, hx_halving_member(&h, other),
                 in_scratch ? partial_row(given, ngiven) : hx_at(b->in, given, ngiven));
-        hx_recv(b, round, hx_halving_member(&h, other), received);
+        hx_recv_from(b, round, hx_halving_member(&h, other), received);
         hx_join_all(b);
         hx_reduce_row(b, last ? hx_at(b->out, kept, 1) : partial_row(kept, nkept), received,
                   in_scratch ? partial_row(kept, nkept) : hx_at(b->in, kept, nkept));
@@ -56,7 +56,7 @@ static void build(struct hx_builder *b)
         round++;
     }
     if (serves) {
-        hx_send(b, round, h.partner, partial_row(h.partner, 1));
+        hx_send_to(b, round, h.partner, partial_row(h.partner, 1));
         hx_copy(b, hx_at(b->out, b->me, 1), partial_row(b->me, 1));
     }
 }

@@ -11,9 +11,9 @@
 static inline void hx_ring_round(struct hx_builder *b, int round, struct hx_ref sent, struct hx_ref received)
 {
     if (!hx_block_is_empty(b, (int)sent.block))
-        hx_send(b, round, b->me + 1, sent);
+        hx_send_to(b, round, b->me + 1, sent);
     if (!hx_block_is_empty(b, (int)received.block))
-        hx_recv(b, round, b->me - 1, received);
+        hx_recv_from(b, round, b->me - 1, received);
     hx_join_all(b);
 }
 

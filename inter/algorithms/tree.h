@@ -80,10 +80,10 @@ static inline void hx_tree_bcast(struct hx_builder *b, int k, int first_round)
     struct hx_ref all = hx_at(b->out, 0, 1);
 
     if (v > 0)
-        hx_join(b, hx_recv(b, first_round + hx_tree_round_down(span, p, k), b->root + hx_tree_parent(v, span, k), all));
+        hx_join(b, hx_recv_from(b, first_round + hx_tree_round_down(span, p, k), b->root + hx_tree_parent(v, span, k), all));
     for (int d = span / k; d >= 1; d /= k)
         for (int child = v + d; child < v + k * d && child < p; child += d)
-            hx_send(b, first_round + hx_tree_round_down(d, p, k), b->root + child, all);
+            hx_send_to(b, first_round + hx_tree_round_down(d, p, k), b->root + child, all);
 }
 
 /* Binomial scatter ("recursive halving"): a member hands each child the blocks of the child's subtree.
@@ -93,11 +93,11 @@ static inline void hx_tree_scatter(struct hx_builder *b)
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2);
 
     if (v > 0)
-        hx_join(b, hx_recv(b, hx_tree_round_down(span, p, 2), b->root + hx_tree_parent(v, span, 2),
+        hx_join(b, hx_recv_from(b, hx_tree_round_down(span, p, 2), b->root + hx_tree_parent(v, span, 2),
                            hx_at(b->out, b->me, hx_tree_size(v, span, p))));
     for (int d = span / 2; d >= 1; d /= 2)
         if (v + d < p)
-            hx_send(b, hx_tree_round_down(d, p, 2), b->me + d, hx_at(b->out, b->me + d, hx_tree_size(v + d, d, p)));
+            hx_send_to(b, hx_tree_round_down(d, p, 2), b->me + d, hx_at(b->out, b->me + d, hx_tree_size(v + d, d, p)));
     hx_join_all(b);
 }
 
@@ -113,13 +113,13 @@ static inline void hx_tree_reduce(struct hx_builder *b, int k)
     for (int d = 1; d < span && v + d < p; d *= k) {
         int n = 0;
         for (int child = v + d; child < v + k * d && child < p; child += d)
-            hx_recv(b, hx_tree_level(d, k), b->root + child, hx_row(n++, 0, 1));
+            hx_recv_from(b, hx_tree_level(d, k), b->root + child, hx_row(n++, 0, 1));
         hx_join_all(b);
         hx_reduce_rows(b, sum, 0, n + 1, partial.space, 0);
         partial = sum;
     }
     if (v > 0)
-        hx_send(b, hx_tree_level(span, k), b->root + hx_tree_parent(v, span, k), partial);
+        hx_send_to(b, hx_tree_level(span, k), b->root + hx_tree_parent(v, span, k), partial);
 }
 
 /* Binomial gather: receive from each child the blocks of its subtree, send those of the own subtree to the parent. The
@@ -131,12 +131,12 @@ static inline void hx_tree_gather(struct hx_builder *b, int first_round, struct 
 
     for (int d = 1; d < span && v + d < p; d *= 2) {
         int n = hx_tree_size(v + d, d, p);
-        hx_recv(b, first_round + hx_tree_level(d, 2), b->me + d,
+        hx_recv_from(b, first_round + hx_tree_level(d, 2), b->me + d,
                 v > 0 ? hx_row(d, b->me + d, n) : hx_at(b->out, b->me + d, n));
     }
     hx_join_all(b);
     if (v > 0)
-        hx_send(b, first_round + hx_tree_level(span, 2), b->root + hx_tree_parent(v, span, 2),
+        hx_send_to(b, first_round + hx_tree_level(span, 2), b->root + hx_tree_parent(v, span, 2),
                 size == 1 ? own : hx_row(0, b->me, size));
 }
 

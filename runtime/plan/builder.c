@@ -308,12 +308,12 @@ static int transfer_append(struct hx_builder *b, enum hx_opcode op, int round, i
     return (int)step->handle;
 }
 
-int hx_send(struct hx_builder *b, int round, int member, struct hx_ref src)
+int hx_send_to(struct hx_builder *b, int round, int member, struct hx_ref src)
 {
     return transfer_append(b, HX_OP_SEND, round, member, src);
 }
 
-int hx_recv(struct hx_builder *b, int round, int member, struct hx_ref dst)
+int hx_recv_from(struct hx_builder *b, int round, int member, struct hx_ref dst)
 {
     return transfer_append(b, HX_OP_RECV, round, member, dst);
 }

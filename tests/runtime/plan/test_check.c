@@ -589,23 +589,23 @@ static void test_faults(void **state)
 static void build_out_too_early(struct hx_builder *b) /* all-reduce: writes its block while others are yet to be sent */
 {
     hx_split(b, 2);
-    hx_recv(b, 0, 1 - b->me, hx_row(0, b->me, 1));
+    hx_recv_from(b, 0, 1 - b->me, hx_row(0, b->me, 1));
     hx_join_all(b);
 }
 
 static void build_exchange(struct hx_builder *b) /* all-reduce of two: reduces before its input is sent */
 {
     hx_split(b, 1);
-    hx_send(b, 0, 1 - b->me, hx_at(b->in, 0, 1));
-    hx_join(b, hx_recv(b, 0, 1 - b->me, hx_row(0, 0, 1)));
+    hx_send_to(b, 0, 1 - b->me, hx_at(b->in, 0, 1));
+    hx_join(b, hx_recv_from(b, 0, 1 - b->me, hx_row(0, 0, 1)));
     hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, 2, b->in, b->me);
 }
 
 static void build_exchange_unordered(struct hx_builder *b) /* received op own, on both sides */
 {
     hx_split(b, 1);
-    hx_send(b, 0, 1 - b->me, hx_at(b->in, 0, 1));
-    hx_recv(b, 0, 1 - b->me, hx_row(0, 0, 1));
+    hx_send_to(b, 0, 1 - b->me, hx_at(b->in, 0, 1));
+    hx_recv_from(b, 0, 1 - b->me, hx_row(0, 0, 1));
     hx_join_all(b);
     hx_reduce_row(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1));
 }

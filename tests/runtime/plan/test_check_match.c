@@ -17,8 +17,8 @@ static void build_halves(struct hx_builder *b) /* all-reduce of two in two messa
 {
     hx_split(b, 2);
     for (int half = 0; half < 2; half++) {
-        hx_send(b, half, 1 - b->me, hx_at(b->in, half, 1));
-        hx_recv(b, half, 1 - b->me, hx_row(half, half, 1));
+        hx_send_to(b, half, 1 - b->me, hx_at(b->in, half, 1));
+        hx_recv_from(b, half, 1 - b->me, hx_row(half, half, 1));
     }
     hx_join_all(b);
     hx_reduce_rows(b, hx_at(b->out, 0, 2), 0, 2, b->in, b->me);
