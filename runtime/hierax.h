@@ -82,7 +82,8 @@ extern "C" {
  *  - HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc if all ranks get it (if only some do,
  *    the next call fails);
  *  - any error of hx_comm_group and hx_plan_info;
- *  - HX_ERR_MISMATCH of the comparison that HX_CHECK=1 makes.
+ *  - HX_ERR_MISMATCH of the comparison that HX_CHECK=1 makes;
+ *  - HX_ERR_MISMATCH of a receive whose message has another size or type.
  * After any other error the only valid call on a communicator is hx_comm_free. */
 typedef enum hx_status {
     HX_SUCCESS = 0,
@@ -108,7 +109,7 @@ typedef enum hx_status {
                            * loss of power, the others detect this within 15 s. If they cannot
                            * distinguish it from a slow node, they get HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
-    HX_ERR_MISMATCH = 10  /* ranks made different calls, or the same call with different
+    HX_ERR_MISMATCH = 10, /* ranks made different calls, or the same call with different
                            * arguments. A rank detects the mismatch when it exchanges data with
                            * the other rank. If it waits for the other rank, it detects the
                            * mismatch after tenths of a second on the same node, after a second
@@ -118,6 +119,7 @@ typedef enum hx_status {
                            * HX_CHECK=1 the ranks compare their calls before each blocking call.
                            * If the calls differ, no data moves, and the communicator stays
                            * usable */
+    HX_ERR_REVOKED = 11   /* a rank has called hx_comm_revoke for this communicator */
 } hx_status_t;
 
 /* Element types. Their numbers do not change between versions. */
@@ -507,6 +509,52 @@ typedef struct hx_plan_info {
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_ENV, HX_ERR_NOMEM. */
 HX_CALL hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                  int root, hx_plan_info_t *info);
+
+/* ---- messages between two ranks ------------------------------------------------------------------------------- */
+
+/* Send count elements of buf to rank dest of comm. The receiver names this rank and the same tag. tag: 0 or more. There is no wildcard.
+ * Messages of one sender, receiver and tag arrive in the order in which they are sent; those of different tags may be received in any
+ * order. A rank may send to itself. Messages are not among the calls that all ranks make in the same order: any thread may send and receive
+ * at any time, also while other threads are in collectives on comm. Blocking: hx_send returns when buf may be written again. Up to 64 KiB
+ * that usually does not need the receiver; a longer message waits for its receive. If two ranks send each other longer messages before they
+ * receive, both wait until HX_TIMEOUT, and the text names both calls.
+ * If rank dest dies, hx_send returns HX_ERR_PEER_DEAD. A message that was sent before may be lost then.
+ * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD, HX_ERR_TRANSPORT, HX_ERR_REVOKED. HX_ERR_MISMATCH if
+ * dest has freed comm. After one of them, except HX_ERR_ARG and HX_ERR_STATE, comm can only be freed. */
+HX_CALL hx_status_t hx_send(const void *buf, size_t count, hx_dtype_t dtype, int dest, int tag, hx_comm_t *comm);
+
+/* Receive count elements into buf from rank source of comm: the first message with this tag that no receive has taken. Blocking. The message
+ * must have the same count and type. If it has not, hx_recv returns HX_ERR_MISMATCH, with both sizes in the detail; the message is dropped, buf
+ * is unchanged, and comm stays usable. The sender gets no error.
+ * Errors: those of hx_send. */
+HX_CALL hx_status_t hx_recv(void *buf, size_t count, hx_dtype_t dtype, int source, int tag, hx_comm_t *comm);
+
+/* Look whether a message of rank source with this tag has arrived that no receive has taken. *found = 1 if so, else 0. *bytes = the bytes of the
+ * first such message, else 0; bytes may be NULL. Makes progress. Does not block. The message remains to be received.
+ * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM; the error of comm if it has failed. */
+HX_CALL hx_status_t hx_iprobe(int source, int tag, hx_comm_t *comm, int *found, size_t *bytes);
+
+/* As hx_send and hx_recv, but they do not block, or only prepare the call: see the next section. Receives of one rank and tag take the messages in
+ * the order in which they are started. */
+HX_CALL hx_status_t hx_isend(const void *buf, size_t count, hx_dtype_t dtype, int dest, int tag, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_irecv(void *buf, size_t count, hx_dtype_t dtype, int source, int tag, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_send_init(const void *buf, size_t count, hx_dtype_t dtype, int dest, int tag, hx_comm_t *comm,
+                                 hx_request_t **request);
+HX_CALL hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int source, int tag, hx_comm_t *comm, hx_request_t **request);
+
+/* ---- communicators that have failed --------------------------------------------------------------------------- */
+
+/* End all calls on comm: on every rank of comm, calls that are under way and later ones return HX_ERR_REVOKED, within tenths of a second.
+ * This holds also if comm has failed with another error before, here or elsewhere. A call that completes at that time may still succeed. After
+ * that comm can only be freed. Local; any thread may call it, also while other threads are in calls on comm. Does not block.
+ * Errors: HX_ERR_ARG, HX_ERR_STATE. */
+HX_PUBLIC hx_status_t hx_comm_revoke(hx_comm_t *comm);
+
+/* Which ranks of comm are known here to have died. ranks: room for so many entries; the first of the dead ranks, ascending. *count: how many are
+ * dead, which may be more than room. ranks may be NULL if room is 0. Works also after comm has failed. Ranks learn of a death on another node only
+ * when they wait for that rank, or when another rank tells them. Local.
+ * Errors: HX_ERR_ARG, HX_ERR_STATE. */
+HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *count);
 
 /* ---- calls that do not block, and persistent calls ---------------------------------------------------------------
  * hx_i<name> starts the call <name> and returns. The program must then call hx_wait, or hx_test

@@ -7,6 +7,7 @@
 #include "inter/fabric/fabric.h"
 
 #define MESSAGES_MAX 4 /* questions in flight to one peer, so that a silent peer is not flooded */
+#define DELIVERIES_MAX 16 /* messages of deliver in flight to one peer: fewer than the replay filter (proof.c) remembers */
 
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path)
 {
@@ -166,6 +167,21 @@ void hx_control_message_send(struct hx_net *net, int peer, const struct hx_contr
         return;
     edge->must_resend = 1;
     hx_edge_activate(net, edge);
+}
+
+int hx_control_message_deliver(struct hx_net *net, int peer, const struct hx_control_message *message)
+{
+    struct hx_edge *edge = net->edges[peer];
+
+    if (net->broken || !edge || edge->gone)
+        return -1;
+    if (edge->control_messages >= DELIVERIES_MAX) /* the end of one of them wakes this rank */
+        return 0;
+    edge->paths[0].rail->unread = 1; /* a send may let the provider receive */
+    if (message_send(net, edge, message) == 0)
+        return 1;
+    hx_edge_activate(net, edge);
+    return 0;
 }
 
 int hx_control_message_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)

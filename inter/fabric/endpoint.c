@@ -301,6 +301,7 @@ const struct hx_net_ops hx_net_fabric = {
     .cancel = hx_message_cancel,
     .ask = hx_peer_check,
     .tell = hx_control_message_send,
+    .deliver = hx_control_message_deliver,
     .has_met = net_has_met,
     .listen = hx_control_message_listen,
     .memory_add = hx_region_add,

@@ -183,7 +183,7 @@ int hx_recv_check(struct hx_net *net, struct hx_net_op *op, size_t offset, uint3
 int hx_error_read(struct hx_net *net, struct hx_rail *rail); /* Returns whether a message has changed */
 int hx_events_read(struct hx_net *net); /* 0, or -hx_status_t */
 
-/* control_message.c; hx_control_message_send and hx_control_message_listen: see runtime/ports/transport.h */
+/* control_message.c; hx_control_message_send, _listen and _deliver: see runtime/ports/transport.h */
 /* A request that belongs to no message. */
 struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, struct hx_edge *edge, struct hx_path *path);
 /* Write the proof into the control message, and send a copy of it. 0, -FI_EAGAIN, or another error of libfabric. */
@@ -195,6 +195,7 @@ int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge 
 void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
 void hx_control_message_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 void hx_control_message_send(struct hx_net *net, int peer, const struct hx_control_message *message);
+int hx_control_message_deliver(struct hx_net *net, int peer, const struct hx_control_message *message);
 /* 0, also if enough are in flight, or -FI_EAGAIN. */
 int hx_control_message_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message);
 int hx_control_message_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */

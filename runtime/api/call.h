@@ -9,6 +9,7 @@
 #pragma once
 
 #include "runtime/api/comm.h"
+#include "runtime/engine/p2p.h"
 
 /* The fault in a call's arguments. hx_call_check reports it. */
 enum hx_call_fault {
@@ -41,6 +42,7 @@ struct hx_call {
     const size_t *root_counts, *root_displs; /* NULL elsewhere */
     size_t *counts; /* [size] as the sending side says; NULL: the call has no counts */
     int counted;    /* counts are complete */
+    const struct hx_p2p_call *message; /* a message between two ranks (message.c), whose parts set by the caller these are; NULL: a collective */
     void *scrap;    /* receives the data if this rank expects other lengths; NULL: the lengths match */
 };
 
@@ -56,6 +58,7 @@ struct hx_request {
     int fd;             /* eventfd: readable when it is done; -1: none */
     struct hx_engine *engine; /* on which it was started last; good while it is active */
     struct hx_request *next;  /* of its engine, in order */
+    struct hx_p2p_call *message; /* NULL: the call is a collective */
 };
 
 /* How a public function is meant. */
@@ -187,6 +190,26 @@ hx_status_t hx_notice_refuse(const char *name);
 void hx_request_done(hx_request_t *request);
 void hx_request_fd_clear(const hx_request_t *request);
 void hx_request_fd_close(const hx_request_t *request);
+/* request_queue.c. The request has ended. engine: where it has run. */
+void hx_request_end(struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
+
+/* message.c. Start the message of a request, which is active already. */
+void hx_message_start(struct hx_request *request);
+/* A message has waited long: does it end with an error? (the function slow of struct hx_wait) */
+void hx_message_stall(struct hx_p2p_call *message);
+/* It has waited longer than HX_TIMEOUT: its communicator fails. */
+void hx_message_late(struct hx_p2p_call *message);
+/* Messages of comm that have not ended. */
+int hx_messages_active(const struct hx_comm *comm);
+
+/* Is there something for a progress thread to do? */
+static inline int hx_calls_are_active(const struct hx_process *process)
+{
+    return process->active || (process->p2p && process->p2p->all);
+}
+
+/* Check an element type alone. Errors: HX_ERR_ARG. */
+hx_status_t hx_dtype_check(const char *name, hx_dtype_t dtype);
 
 /* blocks.c. The blocks of these arrays, for a call's key; *count: the longest block. */
 struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count);

@@ -18,15 +18,29 @@ static int op_is_open(hx_op_t op)
     return hx_op_name(op) || (hx_user_is_open((unsigned)op) && hx_user_op(op).fn);
 }
 
+static const char *freed_tell(unsigned handle)
+{
+    return hx_user_was_open(handle) ? "has been freed" : "does not exist";
+}
+
+hx_status_t hx_dtype_check(const char *name, hx_dtype_t dtype)
+{
+    if (dtype_is_open(dtype))
+        return HX_SUCCESS;
+    return hx_fail(HX_ERR_ARG, "%s: datatype %d %s; choose %s (%d) to %s (%d), or one of hx_dtype_contiguous", name, (int)dtype,
+                   freed_tell((unsigned)dtype), hx_dtype_name(HX_INT8), HX_INT8, hx_dtype_name((hx_dtype_t)(HX_DTYPE_COUNT - 1)),
+                   HX_DTYPE_COUNT - 1);
+}
+
 /* Element type and operation, each alone and together. */
 static hx_status_t types_check(const char *name, struct hx_call_key key)
 {
     int reduces = hx_coll_reduces(key.coll);
-    const char *freed = hx_user_was_open((unsigned)(dtype_is_open(key.dtype) ? key.op : key.dtype)) ? "has been freed" : "does not exist";
+    const char *freed = freed_tell((unsigned)key.op);
+    hx_status_t status = hx_dtype_check(name, key.dtype);
 
-    if (!dtype_is_open(key.dtype))
-        return hx_fail(HX_ERR_ARG, "%s: datatype %d %s; choose %s (%d) to %s (%d), or one of hx_dtype_contiguous", name, (int)key.dtype,
-                       freed, hx_dtype_name(HX_INT8), HX_INT8, hx_dtype_name((hx_dtype_t)(HX_DTYPE_COUNT - 1)), HX_DTYPE_COUNT - 1);
+    if (status != HX_SUCCESS)
+        return status;
     if (!reduces || (op_is_open(key.op) && (hx_user_op(key.op).fn || hx_reduce_kernel(key.dtype, key.op))))
         return HX_SUCCESS;
     if (!op_is_open(key.op))

@@ -59,6 +59,12 @@ struct hx_world {
     struct hx_stats stats;
 };
 
+/* That of a process. */
+static inline struct hx_world *hx_world_of(const struct hx_process *process)
+{
+    return (struct hx_world *)(uintptr_t)((const char *)process - offsetof(struct hx_world, process));
+}
+
 extern struct hx_world *hx_world; /* NULL: Hierax is not started */
 extern const struct hx_owner hx_world_owner;
 
@@ -88,6 +94,8 @@ struct hx_comm {
     int freed;          /* the program has freed it: it is released with its last request */
     uint64_t started;   /* non-blocking calls */
     int requests;       /* not freed yet */
+    uint32_t revocations_seen; /* see hx_failure_revoked */
+    int messages;       /* threads in hx_send and hx_recv */
     int shared_alloc;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
     void *inplace_copy;        /* the copy of an in-place call: see enum hx_inplace_copy */
     size_t inplace_copy_bytes;
@@ -124,7 +132,7 @@ int hx_comm_is_open(const struct hx_comm *comm);
 /* Is it open, for the public function of this name? Else HX_ERR_ARG or HX_ERR_STATE. */
 hx_status_t hx_comm_check_open(const struct hx_comm *comm, const char *name);
 /* May the public function of this name use it? Else HX_ERR_ARG, HX_ERR_STATE, or what it has failed with. */
-hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name);
+hx_status_t hx_comm_check(struct hx_comm *comm, const char *name);
 
 /* Let comm tell this thread's last detail. Returns status. */
 hx_status_t hx_comm_fail(struct hx_comm *comm, hx_status_t status);

@@ -153,6 +153,7 @@ void hx_comm_release(struct hx_comm *comm)
     hx_comm_hide(comm);
     comm->world->numbers->comms[comm->members.id.number] = NULL; /* before the network makes progress: control messages that arrive must not find a
                                                           * communicator that is being closed */
+    hx_p2p_forget(comm->world->process.p2p, &comm->members.id);
     busy = network_forget(comm, failed);
     hx_counters_keep(comm);
     for (int i = 0; i < HX_COMM_CONTEXTS; i++) {
@@ -210,6 +211,8 @@ hx_status_t hx_comm_free(hx_comm_t *comm)
         return status;
     if (comm == comm->world->comms)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
+    if (comm->messages && !comm->members.failed)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: %d threads are in hx_send or hx_recv on this communicator", comm->messages));
     hx_comm_hide(comm);
     hx_engine_await(&comm->engine); /* calls of other threads */
     hx_engine_leave(&comm->engine);

@@ -3,6 +3,7 @@
 #include "runtime/api/failed.h"
 #include "runtime/api/number.h"
 #include "runtime/engine/failure.h"
+#include "runtime/engine/p2p.h"
 #include "runtime/engine/pairs.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/whereabouts.h"
@@ -352,5 +353,6 @@ void hx_failed_heard(void *arg, int peer, const struct hx_control_message *messa
     case HX_MESSAGE_FINISHED: atomic_store_explicit(&world->process.shared->table[peer].finished, 1, memory_order_relaxed); break;
     case HX_MESSAGE_STANDS: hx_stand_heard(&world->process, comm ? &comm->members : NULL, engine, peer, message); break;
     case HX_MESSAGE_SENT: sent_heard(world, peer, message); break;
+    case HX_MESSAGE_P2P: hx_p2p_heard(&world->process, peer, message); break;
     }
 }

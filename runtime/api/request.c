@@ -20,6 +20,7 @@ static void request_release(struct hx_request *request)
     free(request->call.memory);
     hx_notice_detach(request);
     hx_request_fd_close(request);
+    free(request->message);
     hx_handle_free(request, sizeof(*request), "this request of %s has been released%s", request->call.name,
                    request->persistent ? " by hx_request_free" : ": its call is complete");
     comm->requests--;
@@ -33,6 +34,10 @@ static hx_status_t request_start(struct hx_request *request)
 
     request->since = HX_TRACING ? hx_now_ns() : 0;
     hx_request_fd_clear(request);
+    if (request->message) {
+        hx_message_start(request);
+        return HX_SUCCESS;
+    }
     request->call.key = hx_call_key_on(comm, request->call.key); /* all ranks start in the same order: alike */
     request->status = request->call.counted ? hx_root_counts_compare(&request->call) : HX_SUCCESS;
     if (request->call.key.count && comm->world->process.env->stats)
@@ -71,14 +76,18 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
     struct hx_request *request = calloc(1, sizeof(*request));
     int copies = call->inplace_copy != HX_INPLACE_COPY_NOTHING && call->key.count && call->comm->members.size > 1;
     void *memory = request && copies ? hx_inplace_copy_new(call->inplace_copy_bytes) : NULL;
+    struct hx_p2p_call *message = call->message ? malloc(sizeof(*message)) : NULL;
     hx_status_t status = HX_SUCCESS;
 
-    if (!request || (!memory && copies)) {
+    if (!request || (!memory && copies) || (!message && call->message)) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and an in-place copy of %zu bytes", call->name, call->inplace_copy_bytes);
         free(request);
+        free(message);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
-    *request = (struct hx_request){.call = *call, .persistent = persistent, .fd = -1};
+    if (message)
+        *message = *call->message;
+    *request = (struct hx_request){.call = *call, .persistent = persistent, .message = message, .fd = -1};
     request->call.memory = memory;
     call->comm->requests++;
     hx_user_hold((unsigned)call->key.dtype);
@@ -145,10 +154,15 @@ static void network_failed(struct hx_comm *comm, int events)
     hx_comm_break(comm, (hx_status_t)-events);
 }
 
-/* The engine whose first run the request waits for; NULL: the request is not active. */
+/* The engine whose first run the request waits for; NULL: the request is not active, or a message. */
 static struct hx_engine *engine_of(const struct hx_request *request)
 {
-    return request->state == HX_REQUEST_ACTIVE ? request->engine : NULL;
+    return request->state == HX_REQUEST_ACTIVE && !request->message ? request->engine : NULL;
+}
+
+static struct hx_wait_clock *clock_of(const struct hx_request *request)
+{
+    return request->message ? &request->message->wait_clock : &request->engine->wait_clock;
 }
 
 struct wait {
@@ -170,6 +184,8 @@ static void wait_tell(void *ctx)
     const struct wait *wait = ctx;
     struct hx_engine *engine = engine_of(wait->request);
 
+    if (wait->request->message && wait->request->state == HX_REQUEST_ACTIVE)
+        hx_message_stall(wait->request->message);
     if (!engine || engine->running == HX_IDLE)
         return;
     engine->blocks = wait->blocks;
@@ -202,13 +218,15 @@ static int wait_look(void *ctx)
 static struct hx_wait wait_for(struct wait *wait)
 {
     return (struct hx_wait){wait_look, wait_tell, wait, wait->request->call.comm->world->process.env->timeout,
-                            &engine_of(wait->request)->wait_clock};
+                            clock_of(wait->request)};
 }
 
 static void request_late(struct hx_request *request)
 {
     struct hx_engine *engine = engine_of(request);
 
+    if (request->message && request->state == HX_REQUEST_ACTIVE)
+        hx_message_late(request->message);
     if (engine && engine->running != HX_IDLE) {
         hx_awaited_fail(&engine->run);
         hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
@@ -404,7 +422,7 @@ static int any_look(void *ctx)
         failures_look(&wait, events);
         if (wait.request->state == HX_REQUEST_DONE)
             return 1;
-        any->wait_clock.naps |= wait.request->engine->wait_clock.naps;
+        any->wait_clock.naps |= clock_of(wait.request)->naps;
     }
     return hx_notices_wait(hx_world);
 }

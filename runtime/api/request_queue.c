@@ -38,8 +38,7 @@ static hx_status_t engine_begin(struct hx_engine *engine)
     return status;
 }
 
-/* engine: where it has run. */
-static void request_end(struct hx_request *request, const struct hx_engine *engine, hx_status_t status)
+void hx_request_end(struct hx_request *request, const struct hx_engine *engine, hx_status_t status)
 {
     hx_notify(&request->call.comm->world->process.waiter);
     if (HX_TRACING)
@@ -59,7 +58,7 @@ static void first_end(struct hx_engine *engine)
     if (!hx_call_has_ended(engine, &first->call, &status) || engine->members->failed)
         return;
     engine->first = first->next;
-    request_end(first, engine, status);
+    hx_request_end(first, engine, status);
 }
 
 /* Until it must wait, has nothing left to do, or has failed. */
@@ -81,6 +80,7 @@ void hx_requests_progress(struct hx_process *process)
 {
     struct hx_engine **link = &process->active, *engine;
 
+    hx_p2p_progress(process);
     while ((engine = *link)) {
         engine_advance(engine);
         if (engine->first)
@@ -132,6 +132,7 @@ void hx_engine_leave(struct hx_engine *engine)
 
 void hx_requests_fail(struct hx_comm *comm)
 {
+    hx_p2p_fail(comm->world->process.p2p, &comm->members, comm->members.failed, comm->members.detail);
     for (int i = 0; i < HX_CONCURRENT; i++) {
         struct hx_engine *engine = comm->others[i];
         if (!engine)
@@ -140,7 +141,7 @@ void hx_requests_fail(struct hx_comm *comm)
             hx_run_cancel(&engine->run);
         engine->running = HX_IDLE;
         for (; engine->first; engine->first = engine->first->next)
-            request_end(engine->first, engine, comm->members.failed);
+            hx_request_end(engine->first, engine, comm->members.failed);
     }
 }
 
@@ -158,7 +159,7 @@ void hx_requests_forget(struct hx_engine *engine)
 
 int hx_requests_active(const struct hx_comm *comm)
 {
-    int n = 0;
+    int n = hx_messages_active(comm);
 
     for (int i = 0; i < HX_CONCURRENT; i++)
         if (comm->others[i])

@@ -2,6 +2,7 @@
 /* The world: is Hierax started, which communicators are open, and which have failed. */
 #include "runtime/api/call.h"
 #include "runtime/api/failed.h"
+#include "runtime/api/number.h"
 #include "runtime/base/handle.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/trace_spans.h"
@@ -71,7 +72,7 @@ static void comm_break(struct hx_comm *comm, hx_status_t status)
 {
     struct hx_failure failure = {.status = HX_SUCCESS};
 
-    if (comm->members.failed || comm->engine.pairs) /* of groups: group_agree keeps which pairs are out of step */
+    if ((comm->members.failed && (status != HX_ERR_REVOKED || comm->members.failed == status)) || comm->engine.pairs) /* of groups: group_agree keeps which pairs are out of step */
         return;
     comm->members.failed = status;
     hx_comm_fail(comm, status); /* before others have to tell something */
@@ -97,7 +98,16 @@ static void run_broken(struct hx_run *run)
         hx_trace_write(hx_comm_of(run->engine)->world);
 }
 
-const struct hx_owner hx_world_owner = {.pump = hx_requests_progress, .broken = run_broken, .tell = hx_failed_tell};
+/* The world communicator is freed last: before it is made, it is only about to be. */
+static int number_is_freed(const struct hx_process *process, uint32_t number, uint32_t generation)
+{
+    const struct hx_comm_numbers *numbers = hx_world_of(process)->numbers;
+
+    return number != HX_NUMBER_WORLD && number < HX_COMM_NUMBERS &&
+           (numbers->generations[number] > generation || (numbers->generations[number] == generation && !numbers->comms[number]));
+}
+
+const struct hx_owner hx_world_owner = {.pump = hx_requests_progress, .broken = run_broken, .tell = hx_failed_tell, .has_freed = number_is_freed};
 
 /* ---- those that are open -------------------------------------------------------------------------------------- */
 
@@ -132,9 +142,22 @@ hx_status_t hx_comm_check_open(const struct hx_comm *comm, const char *name)
     return hx_comm_is_open(comm) ? HX_SUCCESS : hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
 }
 
-hx_status_t hx_comm_check(const struct hx_comm *comm, const char *name)
+/* Has another rank revoked it? A communicator that has failed is not waited in, so look at the network here. */
+static void revocation_look(struct hx_comm *comm)
+{
+    if (comm->members.failed && comm->members.failed != HX_ERR_REVOKED)
+        hx_progress_all(&comm->world->process);
+    if (!comm->engine.mine || !hx_failure_revoked(&comm->engine, &comm->revocations_seen) || comm->members.failed == HX_ERR_REVOKED)
+        return;
+    hx_recall("another rank has revoked this communicator (hx_comm_revoke)");
+    comm_break(comm, HX_ERR_REVOKED);
+}
+
+hx_status_t hx_comm_check(struct hx_comm *comm, const char *name)
 {
     hx_status_t status = hx_comm_check_open(comm, name);
 
+    if (status == HX_SUCCESS)
+        revocation_look(comm);
     return status == HX_SUCCESS ? comm->members.failed : status; /* its detail tells why */
 }

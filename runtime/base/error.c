@@ -66,6 +66,7 @@ const char *hx_strerror(hx_status_t status)
         [HX_ERR_PEER_DEAD] = "HX_ERR_PEER_DEAD: a rank of the communicator has died",
         [HX_ERR_INTERNAL] = "HX_ERR_INTERNAL: a fault of Hierax itself",
         [HX_ERR_MISMATCH] = "HX_ERR_MISMATCH: ranks make different calls, or with different arguments",
+        [HX_ERR_REVOKED] = "HX_ERR_REVOKED: a rank has revoked the communicator",
     };
     const size_t idx = (size_t)status;
 

@@ -7,6 +7,7 @@
 #include "runtime/ports/ports.h"
 
 struct hx_engine;
+struct hx_p2p;
 struct hx_process;
 struct hx_run;
 
@@ -18,6 +19,8 @@ struct hx_owner {
     void (*broken)(struct hx_run *run);
     /* Tell peer, a rank of the job on another node and of the engine's communicator, who has died and why that communicator has failed. */
     void (*tell)(const struct hx_engine *engine, int peer);
+    /* Has this process freed the communicator with this number and generation? */
+    int (*has_freed)(const struct hx_process *process, uint32_t number, uint32_t generation);
 };
 
 /* The time from the other ranks' caches, as a process has measured it: see shm_write.h. */
@@ -46,4 +49,5 @@ struct hx_process {
     struct hx_shared_alloc *shared_allocs;  /* see shared_alloc.h */
     struct hx_peer_map **peer_maps;         /* [ranks of the node] allocations of other ranks, mapped here; NULL until used */
     uint64_t shared_allocs_made;
+    struct hx_p2p *p2p;                     /* messages between two ranks: see p2p.h; NULL until used */
 };

@@ -8,6 +8,7 @@
 #include "runtime/engine/run.h"
 #include "runtime/engine/trace_spans.h"
 #include "runtime/engine/awaited.h"
+#include "runtime/engine/p2p.h"
 #include "runtime/engine/stall.h"
 #include "runtime/engine/whereabouts.h"
 #include "runtime/engine/shared_alloc.h"
@@ -32,7 +33,7 @@ int hx_run_move_others(struct hx_run *run)
         }
         moved |= events > 0;
     }
-    if (process->active)
+    if (process->active || hx_p2p_is_due(process))
         process->owner->pump(process);
     if (moved)
         hx_notify(&process->waiter);
@@ -46,7 +47,7 @@ static int inline_look(void *ctx)
     struct hx_run *run = ctx;
     struct hx_process *process = run->engine->process;
 
-    if (process->net || run->engine->nactive || process->active)
+    if (process->net || run->engine->nactive || process->active || process->p2p)
         hx_run_move_others(run);
     if (hx_step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS)
         return 1;

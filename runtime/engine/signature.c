@@ -20,14 +20,14 @@ static uint64_t hash(const void *data, size_t bytes) /* FNV-1a */
     return hash;
 }
 
-static int32_t dtype_code(hx_dtype_t dtype)
+int32_t hx_dtype_code(hx_dtype_t dtype)
 {
     return hx_dtype_name(dtype) ? (int32_t)dtype : -(int32_t)hx_dtype_bytes(dtype);
 }
 
 uint64_t hx_about_rooted(hx_dtype_t dtype, int root)
 {
-    return (uint64_t)(uint32_t)dtype_code(dtype) << 32 | (uint32_t)root;
+    return (uint64_t)(uint32_t)hx_dtype_code(dtype) << 32 | (uint32_t)root;
 }
 
 #define GROUP_HASH_BITS 40
@@ -46,7 +46,7 @@ struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of
     return (struct hx_signature){
         .coll = (int16_t)key->coll,
         .purpose = (int16_t)key->purpose,
-        .dtype = dtype_code(key->dtype),
+        .dtype = hx_dtype_code(key->dtype),
         .op = !hx_coll_reduces(key->coll)       ? NO_OP
               : hx_op_name(key->op)             ? (int32_t)key->op
               : hx_user_op(key->op).commutative ? OWN_OP
@@ -55,6 +55,11 @@ struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of
         .count = of_its_own ? 0 : key->count,
         .about = key->purpose != HX_FOR_CALL ? key->about : counts ? hash(counts, (size_t)n * sizeof(*counts)) | 1 : 0,
     };
+}
+
+struct hx_signature hx_signature_of_message(int sending, int rank, int tag)
+{
+    return (struct hx_signature){.purpose = sending ? HX_FOR_SEND : HX_FOR_RECV, .about = (uint64_t)(uint32_t)tag << 32 | (uint32_t)rank};
 }
 
 uint32_t hx_signature_bits(const struct hx_signature *signature)
@@ -88,6 +93,9 @@ static void part_tell(const struct hx_signature *s, char *text, size_t capacity)
 
     if (s->purpose == HX_FOR_GATHERV || s->purpose == HX_FOR_SCATTERV)
         snprintf(text, capacity, "%s of %s, root %d", function, dtype_tell((int32_t)(s->about >> 32), dtype), (int)(int32_t)s->about);
+    else if (s->purpose == HX_FOR_SEND || s->purpose == HX_FOR_RECV)
+        snprintf(text, capacity, "%s %s rank %d, tag %d", function, s->purpose == HX_FOR_SEND ? "to" : "from", (int)(int32_t)s->about,
+                 (int)(int32_t)(s->about >> 32));
     else if (s->purpose == HX_FOR_GROUP)
         snprintf(text, capacity, "%s of %d ranks, list %08x", function, (int)(s->about >> GROUP_HASH_BITS), (unsigned)s->about);
     else

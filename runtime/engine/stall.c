@@ -176,7 +176,7 @@ hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure
 {
     char here[HX_ABSENT_BYTES] = "";
 
-    if (failure->rank == run->engine->members->rank) /* this rank has found the failure itself when another rank asked */
+    if (failure->rank == run->engine->members->rank || failure->status == HX_ERR_REVOKED) /* this rank has found the failure itself when another rank asked */
         return hx_fail((hx_status_t)failure->status, "%s: %s", run->name, failure->text);
     if (failure->status == HX_ERR_TIMEOUT && !run->engine->pairs)
         hx_awaited_describe(run, here, sizeof(here));

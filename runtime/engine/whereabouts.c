@@ -88,29 +88,42 @@ int hx_words_read(_Atomic uint64_t *words, void *to, size_t n)
     return values[0] && atomic_load_explicit(&words[0], memory_order_relaxed) == values[0];
 }
 
-void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
+/* Publish mine. sure: the engine of the call, if the call cannot end before the awaited rank has entered it; else NULL. */
+static void line_write(struct hx_process *process, struct stand mine, const struct hx_engine *sure)
 {
-    const struct hx_engine *engine = run->engine;
-    struct hx_shared *shared = engine->process->shared;
+    struct hx_shared *shared = process->shared;
     struct hx_stand *line = &shared->doorbells[shared->me].stand;
-    struct hx_whereabouts *all = whereabouts_of(engine->process);
-    uint64_t now = now_ns();
-    uint64_t blocks = engine->blocks ? BLOCKS : 0;
+    struct hx_whereabouts *all = whereabouts_of(process);
     struct stand before;
 
     if (!all)
         return;
-    if (all->stands && stand_read(line, &before) && (before.flags & BLOCKS) == blocks && (is_sure || !(before.flags & STUCK)) &&
-        before.context == engine->context && before.stamp == run->stamp && before.awaits == awaited)
-        atomic_store_explicit(&line->words[0], now, memory_order_release); /* as in hx_words_store */
-    else
-        hx_words_store(line->words,
-                    &(struct stand){now, now, run->stamp, engine->context, awaited,
-                                    blocks | (is_sure && is_stuck(engine) ? STUCK : 0), run->bound->signature},
-                    HX_STAND_WORDS);
+    mine.beat = mine.since = now_ns();
+    if (all->stands && stand_read(line, &before) && (before.flags & BLOCKS) == mine.flags && (sure || !(before.flags & STUCK)) &&
+        before.context == mine.context && before.stamp == mine.stamp && before.awaits == mine.awaits) {
+        atomic_store_explicit(&line->words[0], mine.beat, memory_order_release); /* as in hx_words_store */
+    } else {
+        mine.flags |= sure && is_stuck(sure) ? STUCK : 0;
+        hx_words_store(line->words, &mine, HX_STAND_WORDS);
+    }
     all->stands = 1;
-    if (awaited >= 0 && hx_stand_row(shared, awaited) >= 0)
-        sight_ns(engine->process, hx_stand_row(shared, awaited)); /* start to watch it */
+    if (mine.awaits >= 0 && hx_stand_row(shared, mine.awaits) >= 0)
+        sight_ns(process, hx_stand_row(shared, mine.awaits)); /* start to watch it */
+}
+
+void hx_stand_write(const struct hx_run *run, int awaited, int is_sure)
+{
+    const struct hx_engine *engine = run->engine;
+
+    line_write(engine->process, (struct stand){.stamp = run->stamp, .context = engine->context, .awaits = awaited,
+                                               .flags = engine->blocks ? BLOCKS : 0, .signature = run->bound->signature},
+               is_sure ? engine : NULL);
+}
+
+void hx_stand_write_message(struct hx_process *process, int context, int awaited, struct hx_signature signature)
+{
+    line_write(process, (struct stand){.stamp = hx_signature_bits(&signature), .context = context, .awaits = awaited, .signature = signature},
+               NULL);
 }
 
 void hx_stand_clear(struct hx_process *process)

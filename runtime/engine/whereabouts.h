@@ -25,6 +25,8 @@ struct hx_whereabouts; /* this process's knowledge of other ranks */
 /* Publish that the run waits long for this rank of the job (-1: for no particular rank). is_sure: the run cannot end before that rank has
  * entered the same call. */
 void hx_stand_write(const struct hx_run *run, int awaited, int is_sure);
+/* The same for a message between two ranks. signature: hx_signature_of_message. */
+void hx_stand_write_message(struct hx_process *process, int context, int awaited, struct hx_signature signature);
 /* Publish that this process no longer waits. */
 void hx_stand_clear(struct hx_process *process);
 

@@ -12,6 +12,9 @@ _Static_assert(sizeof(struct hx_node_header) <= HEADER_BYTES, "the header fits i
 #define RINGS_MAX_BYTES ((size_t)256 << 20)
 #define RING_CHUNK_MAX ((size_t)32 << 10)
 #define RING_CHUNK_MIN ((size_t)512)
+#define P2P_RING_MAX ((size_t)128 << 10)
+#define P2P_RING_MIN ((size_t)2 << 10)
+#define P2P_RINGS_BYTES ((size_t)256 << 20)
 #define BANK_MIN_BYTES ((size_t)64 << 10)
 #define BANK_MAX_BYTES ((size_t)8 << 20)
 
@@ -64,6 +67,10 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
     shared->doorbells_at = part(&at, ranks * sizeof(struct hx_doorbell));
     shared->passed_at = part(&at, ranks * sizeof(struct hx_passed));
     shared->closed_at = part(&at, ranks * HX_COMM_NUMBERS * sizeof(*shared->closed));
+    shared->p2p_bytes = P2P_RING_MAX;
+    while (shared->p2p_bytes > P2P_RING_MIN && ranks * ranks * shared->p2p_bytes > P2P_RINGS_BYTES)
+        shared->p2p_bytes /= 2;
+    shared->p2p_at = part(&at, ranks * hx_p2p_news_bytes(shared) + ranks * ranks * (sizeof(struct hx_p2p_ring) + shared->p2p_bytes));
     shared->head_bytes = map_up(at);
     at = 0;
     part(&at, ranks * sizeof(struct hx_control));
@@ -103,6 +110,7 @@ void hx_shared_map(struct hx_shared *shared, void *base)
     shared->doorbells = (struct hx_doorbell *)(void *)(bytes + shared->doorbells_at);
     shared->passed = (struct hx_passed *)(void *)(bytes + shared->passed_at);
     shared->closed = (_Atomic uint64_t *)(void *)(bytes + shared->closed_at);
+    shared->p2p = bytes + shared->p2p_at;
 }
 
 hx_status_t hx_shared_context(struct hx_shared *shared, int context)

@@ -2,7 +2,8 @@
 /*
  * The node's shared segment: how it is laid out and how ranks meet in it. intra/ creates and shares it.
  *
- *   segment   header | job table | doorbells [n] | passed [n] | closed [n][HX_COMM_NUMBERS] | contexts [HX_CONTEXTS]
+ *   segment   header | job table | doorbells [n] | passed [n] | closed [n][HX_COMM_NUMBERS] | news [n] | p2p rings [n senders][n receivers] |
+ *             contexts [HX_CONTEXTS]
  *   context   controls [n] | failures [n] | rings [n senders][n receivers][HX_PAIR_RINGS] | slots [n][2 banks]
  *
  * Calls under way at once, of one communicator or of several, each have a context; calls that share one come one after
@@ -23,6 +24,9 @@
  *   passed    relaxed: only the time that it takes to read matters
  *   closed    stored with release when a rank has freed a communicator; a rank that makes another of the same number acquires it (number.c)
  *   left      stored with release when a call has ended here; a rank that writes the same slots or flags again acquires it (run.c)
+ *   news      see hx_p2p_news
+ *   p2p ring  the sender stores written with release after the records, and the receiver acquires it; the receiver stores taken with release
+ *             after it has read, and the sender acquires it before it writes there again; freed: relaxed, no other data depends on it
  *   bell      see wait.h
  */
 #pragma once
@@ -97,14 +101,16 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
     struct hx_heard heard;
 };
 
+enum hx_control_failed { HX_WORKS, HX_FAILED, HX_REVOKED };
+
 struct hx_control { /* of one rank in one context; written by it alone */
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* stamp of the last call this rank has entered: (call << HX_SLICE_BITS) +
                                                        * signature */
     _Atomic uint64_t left;                            /* and left */
     _Atomic int32_t waits_for;                        /* 1 + rank on another node that it has long waited for, or 0 */
     int32_t pid;                                      /* its process */
-    _Atomic int32_t failed;                           /* 1: the communicator has failed on this rank, or another rank has said so:
-                                                       * runtime/engine/failure.h */
+    _Atomic int32_t failed;                           /* enum hx_control_failed, of the communicator on this rank, or another rank has said
+                                                       * so: runtime/engine/failure.h */
     _Atomic uintptr_t buffers[2];                     /* its IN and OUT in the call that it has entered last: FETCH; 0: given up */
     _Atomic uint64_t allocs[2];                       /* numbers of the allocations of hx_alloc in which these stand; 0: in none. So far it is
                                                        * one cache line: a reader of other memory needs no more */
@@ -143,6 +149,14 @@ struct hx_ring { /* chunks from one rank to another */
     _Alignas(HX_LINE_BYTES) unsigned char entries[];
 };
 
+/* The records of messages from one process to another: see runtime/engine/p2p_ring.c. The bytes are counted from the start. */
+struct hx_p2p_ring {
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t written; /* by the sender alone */
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken;   /* by the receiver alone, like freed */
+    _Atomic uint64_t freed;                           /* see struct hx_p2p_head */
+    _Alignas(HX_LINE_BYTES) unsigned char data[];
+};
+
 /* Why a rank cannot start, or a communicator cannot go on, as all other ranks learn it. */
 struct hx_failure {
     int32_t status, rank; /* hx_status_t; HX_SUCCESS: nothing has failed */
@@ -173,6 +187,7 @@ struct hx_node_header {
     int32_t milli_per_cpu;       /* likewise: ranks per 1000 usable cores, on the most crowded node */
     int32_t max_local;           /* likewise: ranks of the largest node */
     _Atomic uint32_t deaths;     /* how often a rank has been marked dead in the job table */
+    _Atomic uint32_t revocations; /* records of HX_REVOKED that ranks of this node have made */
     struct hx_last_words last_words[HX_LAST_WORDS];
     _Atomic uint32_t failing;    /* 1: a rank writes failure; no other rank does */
     struct hx_failure failure;   /* the first of the node; read after arrived is complete, or table_state is set */
@@ -205,6 +220,8 @@ struct hx_shared { /* the segment, as this process sees it */
     struct hx_passed *passed;      /* [n] */
     _Atomic uint64_t *closed;      /* [n][HX_COMM_NUMBERS] that rank has ended all calls below this one in communicators of that number */
     void **contexts;               /* [HX_CONTEXTS] mapped once a communicator needs it, and kept */
+    unsigned char *p2p;            /* news [n], then rings */
+    size_t p2p_at, p2p_bytes;      /* of the segment; data of one ring, a power of two */
     size_t head_bytes, context_bytes, bytes; /* before the contexts; of one; the whole */
     size_t table_at, doorbells_at, passed_at, closed_at; /* of the segment */
     size_t failures_at, rings_at, slots_at;              /* of each context */
@@ -245,6 +262,30 @@ static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, st
 {
     size_t stride = sizeof(struct hx_ring_entry) + node->shared->ring_chunk_bytes;
     return (struct hx_ring_entry *)(ring->entries + (number % HX_RING_ENTRIES) * stride);
+}
+
+/* A bit for each sender, by row, that has written records for this row since they were last looked at. The sender sets it with release after
+ * the record; the receiver's acquire that clears it pairs with that. */
+static inline int hx_p2p_news_words(const struct hx_shared *shared)
+{
+    return (shared->n + 63) / 64;
+}
+
+static inline size_t hx_p2p_news_bytes(const struct hx_shared *shared)
+{
+    return ((size_t)hx_p2p_news_words(shared) * sizeof(uint64_t) + HX_LINE_BYTES - 1) & ~(size_t)(HX_LINE_BYTES - 1);
+}
+
+static inline _Atomic uint64_t *hx_p2p_news(const struct hx_shared *shared, int row)
+{
+    return (_Atomic uint64_t *)(void *)(shared->p2p + (size_t)row * hx_p2p_news_bytes(shared));
+}
+
+static inline struct hx_p2p_ring *hx_p2p_ring(const struct hx_shared *shared, int from, int to)
+{
+    size_t pair = (size_t)from * (size_t)shared->n + (size_t)to;
+    return (struct hx_p2p_ring *)(void *)(shared->p2p + (size_t)shared->n * hx_p2p_news_bytes(shared) +
+                                          pair * (sizeof(struct hx_p2p_ring) + shared->p2p_bytes));
 }
 
 /* All slots of a context. */

@@ -10,6 +10,7 @@
 
 #include "runtime/base/env.h"
 #include "runtime/hierax.h"
+#include "runtime/ports/p2p_head.h"
 #include <stdint.h>
 
 /* The properties of a call that must be the same on all ranks. */
@@ -102,7 +103,8 @@ enum hx_control_message_kind {
     HX_MESSAGE_FINISHED, /* the sender has called hx_finalize and leaves, although others may wait for it */
     HX_MESSAGE_STANDS,   /* an answer to ASKS: where a rank is */
     HX_MESSAGE_ABORTED,  /* a rank of the job has called hx_abort: it counts as dead */
-    HX_MESSAGE_SENT      /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
+    HX_MESSAGE_SENT,     /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
+    HX_MESSAGE_P2P       /* a record of a message between two ranks, sent by deliver */
 };
 #define HX_MESSAGE_RANKS 96
 
@@ -133,6 +135,11 @@ struct hx_control_message {
                                               * rank's call */
             char text[4 * HX_MESSAGE_RANKS - 16];
         } stands;
+        struct {
+            uint64_t sequence;               /* P2P: counts the records to this peer, from 1 */
+            struct hx_p2p_head head;
+            unsigned char data[4 * HX_MESSAGE_RANKS - sizeof(uint64_t) - sizeof(struct hx_p2p_head)];
+        } p2p;
     };
 };
 
@@ -210,6 +217,8 @@ struct hx_net_ops {
     int (*ask)(struct hx_net *net, int peer, const struct hx_control_message *message);
     /* Tell peer. Never blocks. If it cannot be sent at once, listen's function later gets it as if the peer had asked. */
     void (*tell)(struct hx_net *net, int peer, const struct hx_control_message *message);
+    /* Tell peer, as tell does. Returns 1 if the message has been taken over, -1 if peer has gone, else 0: try again after progress. */
+    int (*deliver)(struct hx_net *net, int peer, const struct hx_control_message *message);
     /* Have messages passed between this peer and us? */
     int (*has_met)(const struct hx_net *net, int peer);
     /* Have what others tell and ask handled, from within progress. */

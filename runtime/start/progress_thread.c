@@ -33,7 +33,7 @@ static int thread_look(void *ctx)
     turn->wait_clock.naps = 0;
     for (const struct hx_engine *engine = world->process.active; engine; engine = engine->next_active)
         turn->wait_clock.naps |= engine->wait_clock.naps;
-    return !world->process.active || world->ends || hx_notices_wait(world);
+    return !hx_calls_are_active(&world->process) || world->ends || hx_notices_wait(world);
 }
 
 static void thread_check(void *ctx)
@@ -67,7 +67,7 @@ static void *thread_main(void *arg)
     while (!world->ends) {
         struct turn turn = {.world = world};
         hx_notices_tell(world);
-        if (world->process.active) {
+        if (hx_calls_are_active(&world->process)) {
             hx_sleep_until(&world->process.waiter, &(struct hx_wait){.look = thread_look, .slow = thread_check, .ctx = &turn,
                                                                      .wait_clock = &turn.wait_clock});
             hx_waiter_unlock(&world->process.waiter); /* tells the news */

@@ -8,6 +8,7 @@
 #include "runtime/api/number.h"
 #include "runtime/base/streams.h"
 #include "runtime/engine/liveness.h"
+#include "runtime/engine/p2p.h"
 #include "runtime/engine/shm_write.h"
 #include "runtime/engine/whereabouts.h"
 #include "runtime/engine/shared_alloc.h"
@@ -260,6 +261,7 @@ void hx_world_close(struct hx_world *world, int orderly)
     while ((comm = world->comms))
         hx_comm_release(comm);
     hx_failed_forget(world);
+    hx_p2p_close(&world->process);
     hx_whereabouts_forget(&world->process);
     hx_comm_numbers_close(world);
     hx_shared_allocs_close(&world->process);
