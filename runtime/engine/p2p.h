@@ -166,6 +166,13 @@ static inline int hx_p2p_is_due(const struct hx_process *process)
     return 0;
 }
 
+/* Must a rank that waits for its node look at the network too? Messages of its own may need that. Before it sleeps, it looks for those that send
+ * to it. */
+static inline int hx_p2p_wants_network(const struct hx_process *process)
+{
+    return process->p2p && (process->p2p->all || hx_sleeps(&process->shared->doorbells[process->shared->me]));
+}
+
 /* ---- inside */
 
 struct hx_p2p_peer *hx_p2p_peer(struct hx_p2p *p2p, int rank);

@@ -23,7 +23,8 @@ int hx_run_move_others(struct hx_run *run)
 
     if (moved)
         hx_wait_clock_renew(&engine->wait_clock);
-    int ours = !run->waits || run->waits->instance->stage->stage->ntransfers; /* we may be waiting for a message */
+    /* we may be waiting for a message */
+    int ours = !run->waits || run->waits->instance->stage->stage->ntransfers || hx_p2p_wants_network(process);
 
     if (process->net && (ours || engine->net_looks++ % NET_LOOK_EVERY == 0)) {
         int events = hx_registry.net->progress(process->net);
