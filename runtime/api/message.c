@@ -149,7 +149,7 @@ static hx_status_t message_do(const struct arguments *a, struct hx_comm *comm, e
         return status;
     message = call_of(a, comm);
     if (mode == HX_BLOCKING)
-        return call_await(comm, &message);
+        return (status = hx_notice_refuse(a->name)) == HX_SUCCESS ? call_await(comm, &message) : hx_comm_fail(comm, status);
     if (!request)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: request is NULL", a->name));
     call = (struct hx_call){.name = a->name, .comm = comm, .key = hx_call_key_of(HX_COLL_BARRIER, a->dtype, HX_SUM, 0, a->count),

@@ -184,7 +184,7 @@ static void wait_tell(void *ctx)
     const struct wait *wait = ctx;
     struct hx_engine *engine = engine_of(wait->request);
 
-    if (wait->request->message && wait->request->state == HX_REQUEST_ACTIVE)
+    if (wait->request->message && wait->request->message->state != HX_P2P_ENDED && wait->request->state == HX_REQUEST_ACTIVE)
         hx_message_stall(wait->request->message);
     if (!engine || engine->running == HX_IDLE)
         return;
@@ -277,12 +277,27 @@ static struct hx_request *first_watched(const struct hx_engine *engine)
     return watched ? engine->first : NULL;
 }
 
+static struct hx_request *watched_message(const struct hx_p2p_call *message)
+{
+    struct hx_request *request = message->owner;
+
+    return request && (request->notice || request->fd >= 0) ? request : NULL;
+}
+
 void hx_requests_look(const struct hx_process *process, int events)
 {
-    for (const struct hx_engine *engine = process->active; engine; engine = engine->next_active) {
-        struct wait wait = {.request = first_watched(engine)};
-        if (wait.request)
+    struct wait wait = {.request = NULL};
+
+    for (const struct hx_engine *engine = process->active; engine; engine = engine->next_active)
+        if ((wait.request = first_watched(engine)))
             failures_look(&wait, events);
+    for (const struct hx_p2p_call *message = process->p2p ? process->p2p->all : NULL, *next; message; message = next) {
+        next = message->all_next;
+        if (!(wait.request = watched_message(message)))
+            continue;
+        failures_look(&wait, events);
+        if (wait.request->call.comm->members.failed)
+            return; /* next may have ended too */
     }
 }
 
@@ -291,6 +306,15 @@ void hx_requests_check(const struct hx_process *process)
     for (const struct hx_engine *engine = process->active; engine; engine = engine->next_active)
         if (first_watched(engine))
             request_goes_on(engine->first, 0, 0);
+    for (const struct hx_p2p_call *message = process->p2p ? process->p2p->all : NULL, *next; message; message = next) {
+        struct hx_request *request = watched_message(message);
+        next = message->all_next;
+        if (!request)
+            continue;
+        request_goes_on(request, 0, 0);
+        if (request->call.comm->members.failed)
+            return; /* next may have ended too */
+    }
 }
 
 /* ---- waits ------------------------------------------------------------------------------------------------------- */

@@ -279,6 +279,7 @@ static void try(hx_status_t status, void *ctx)
     CHECK(status == HX_SUCCESS && tries->times == 0);
     CHECK(hx_barrier(world) == HX_ERR_STATE && strstr(hx_error_detail(world), "hx_barrier: called from a callback"));
     CHECK(hx_allreduce(HX_IN_PLACE, &value, 1, HX_INT32, HX_SUM, world) == HX_ERR_STATE && value == 1);
+    CHECK(hx_recv(&value, 1, HX_INT32, rank, 0, world) == HX_ERR_STATE && hx_send(&value, 1, HX_INT32, rank, 0, world) == HX_ERR_STATE);
     CHECK(hx_comm_dup(world, &copy) == HX_ERR_STATE && hx_comm_split(world, 0, 0, &copy) == HX_ERR_STATE);
     CHECK(hx_comm_group(world, &rank, 1, &copy) == HX_ERR_STATE && hx_alloc(world, 1, &memory) == HX_ERR_STATE);
     CHECK(hx_wait(tries->other) == HX_ERR_STATE && hx_waitall(1, list) == HX_ERR_STATE && list[0]);
@@ -323,9 +324,46 @@ static void refused(void)
     CHECK(hx_comm_free(later) == HX_SUCCESS && hx_comm_free(self) == HX_SUCCESS);
 }
 
+/* ---- messages ----------------------------------------------------------------------------------------------------- */
+
+static void messages(void) /* around the ring, by the progress thread alone */
+{
+    static const size_t sizes[] = {0, 8, 100000, 3 << 20};
+    const int size = hx_size(world);
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        struct told told[2] = {{.times = 0}, {.times = 0}};
+        hx_request_t *requests[2];
+        char *out = malloc(sizes[i] + 1), *in = malloc(sizes[i] + 1);
+        CHECK(out && in);
+        memset(out, 1 + rank, sizes[i] + 1);
+        CHECK(hx_irecv(in, sizes[i], HX_BYTE, (rank + size - 1) % size, 3, world, &requests[0]) == HX_SUCCESS);
+        CHECK(hx_isend(out, sizes[i], HX_BYTE, (rank + 1) % size, 3, world, &requests[1]) == HX_SUCCESS);
+        for (int j = 0; j < 2; j++) {
+            sem_init(&told[j].posted, 0, 0);
+            CHECK(hx_request_notify(requests[j], tell, &told[j]) == HX_SUCCESS);
+        }
+        for (int j = 0; j < 2; j++) {
+            await(&told[j]);
+            CHECK(hx_wait(requests[j]) == HX_SUCCESS && told[j].status == HX_SUCCESS && told[j].times == 1);
+        }
+        for (size_t at = 0; at < sizes[i]; at++)
+            CHECK(in[at] == 1 + (rank + size - 1) % size);
+        free(in);
+        free(out);
+    }
+}
+
 /* ---- dead, late --------------------------------------------------------------------------------------------------- */
 
-static void fails_with(hx_status_t expected, int dies)
+static hx_status_t begin(int message, hx_request_t **request)
+{
+    static int value;
+
+    return message ? hx_irecv(&value, 1, HX_INT32, 1, 7, world, request) : hx_ibarrier(world, request);
+}
+
+static void fails_with(hx_status_t expected, int dies, int message)
 {
     struct told told = {.times = 0};
     hx_request_t *request;
@@ -341,7 +379,7 @@ static void fails_with(hx_status_t expected, int dies)
     }
     signal(SIGTERM, SIG_IGN); /* of coll_run, when rank 1 has died */
     since = hx_now_s();
-    CHECK(hx_ibarrier(world, &request) == HX_SUCCESS && hx_request_notify(request, tell, &told) == HX_SUCCESS);
+    CHECK(begin(message, &request) == HX_SUCCESS && hx_request_notify(request, tell, &told) == HX_SUCCESS);
     await(&told);
     CHECK(told.status == expected && strstr(hx_error_detail(world), "rank 1"));
     CHECK(hx_wait(request) == expected && told.times == 1);
@@ -366,9 +404,15 @@ int main(int argc, char **argv)
     else if (!strcmp(which, "refused"))
         refused();
     else if (!strcmp(which, "dead"))
-        fails_with(HX_ERR_PEER_DEAD, 1);
+        fails_with(HX_ERR_PEER_DEAD, 1, 0);
+    else if (!strcmp(which, "dead_message"))
+        fails_with(HX_ERR_PEER_DEAD, 1, 1);
+    else if (!strcmp(which, "late_message"))
+        fails_with(HX_ERR_TIMEOUT, 0, 1);
+    else if (!strcmp(which, "messages"))
+        messages();
     else if (!strcmp(which, "late"))
-        fails_with(HX_ERR_TIMEOUT, 0);
+        fails_with(HX_ERR_TIMEOUT, 0, 0);
     else
         return 2;
     return hx_finalize() != HX_SUCCESS;

@@ -12,6 +12,7 @@ for thread in 0 1; do
 done
 for nodes in 1 2; do
     passes notify 4 $nodes alone HX_PROGRESS_THREAD=1
+    passes notify 3 $nodes messages HX_PROGRESS_THREAD=1
 done
 
 # fails CASE NODES TEXT [X=Y...]: rank 0's callback gets the failure that rank 1 causes, though nobody waits in Hierax
@@ -22,7 +23,9 @@ fails() {
     has "$tmp/out" "rank 0: $text" "$case on $nodes nodes"
 }
 for nodes in 1 2; do
-    fails dead $nodes HX_ERR_PEER_DEAD
-    fails late $nodes HX_ERR_TIMEOUT HX_TIMEOUT=1
+    for what in '' _message; do
+        fails dead$what $nodes HX_ERR_PEER_DEAD
+        fails late$what $nodes HX_ERR_TIMEOUT HX_TIMEOUT=1
+    done
 done
 finish
