@@ -229,17 +229,26 @@ typedef struct hx_config {
 } hx_config_t;
 
 /* Start Hierax. *world becomes the communicator of all ranks of the job. Blocking; every rank calls
- * it, once per process. Hierax detects the launcher: TCP store (HX_ROOT HX_RANK HX_SIZE), PMI-1
+ * it. After hx_finalize a process can start Hierax again, any number of times. Hierax detects the launcher: TCP store (HX_ROOT HX_RANK HX_SIZE), PMI-1
  * (PMI_FD), PMIx, else a job of one rank. HX_BOOTSTRAP names a launcher, and Hierax then detects
  * none. If HX_ROOT is set by hand, rank 0 serves the store. If rank 0 dies, the others get
  * HX_ERR_PEER_DEAD. A rank that has never reached rank 0 cannot know whether rank 0 is dead or only
  * late. It waits until HX_TIMEOUT and gets HX_ERR_BOOTSTRAP. The time during which the process is
  * stopped does not count.
- * Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_STATE,
- * HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD. HX_ERR_ARG if world is NULL. */
+ * coll_run, PMI-1 and PMIx start the same ranks each time: all ranks of the job must start Hierax
+ * again. The connection to PMI-1 or PMIx stays until the process calls exit. A process that ends by
+ * _exit, or executes another program, counts there as failed. After a failure of hx_init or of the
+ * world these two launchers do not let a process start again: HX_ERR_BOOTSTRAP. With HX_ROOT set by
+ * hand the next world may have another size and other ranks. If rank 0 is another process then,
+ * choose another HX_ROOT.
+ * Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TRANSPORT, HX_ERR_NOMEM, HX_ERR_TIMEOUT,
+ * HX_ERR_PEER_DEAD. HX_ERR_STATE if Hierax is started already, or in a child made by fork.
+ * HX_ERR_ARG if world is NULL. */
 HX_CALL hx_status_t hx_init(hx_comm_t **world);
 
-/* Start Hierax as hx_init does, with the caller's own bootstrap callbacks or settings.
+/* Start Hierax as hx_init does, with the caller's own bootstrap callbacks or settings. Each time
+ * Hierax is started, it puts the same keys. So the callbacks of a later world must not get values of
+ * an earlier one. For example, they can put a number for each world in front of the keys.
  * Errors: those of hx_init. HX_ERR_ARG also if a callback is NULL, or the rank is not 0 to
  * size-1. */
 HX_CALL hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);

@@ -76,8 +76,10 @@ static inline int hx_notices_wait(const struct hx_world *world)
 
 const char *hx_world_ended(void);     /* "Hierax ...": why there is no world any more; else NULL */
 void hx_world_end(const char *why); /* from now on */
-/* hx_world is written only by these two. */
+/* hx_world is written only by these. */
 void hx_world_set(struct hx_world *world);
+int hx_world_is_parents(void);       /* in a child made by fork: only its parent can use Hierax */
+void hx_world_begin(struct hx_world *world); /* it can be used now */
 void hx_world_forget(const char *why); /* hx_world_end in a child made by fork; NULL: there was no world */
 /* Held while hx_world is written. hx_abort may run while another thread is in hx_init or hx_finalize; it takes this lock and keeps it. */
 extern pthread_mutex_t hx_world_change;

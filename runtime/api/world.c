@@ -12,6 +12,7 @@
 struct hx_world *hx_world;
 pthread_mutex_t hx_world_change = PTHREAD_MUTEX_INITIALIZER;
 static const char *ended; /* why there is no world any more; NULL: there may be one */
+static int is_parents;    /* for ever: this is a child made by fork */
 
 const char *hx_world_ended(void)
 {
@@ -31,9 +32,21 @@ void hx_world_end(const char *why)
     hx_world_set(NULL);
 }
 
+void hx_world_begin(struct hx_world *world)
+{
+    ended = NULL;
+    hx_world_set(world);
+}
+
+int hx_world_is_parents(void)
+{
+    return is_parents;
+}
+
 void hx_world_forget(const char *why)
 {
     pthread_mutex_init(&hx_world_change, NULL); /* a thread that the child does not have may hold it */
+    is_parents |= why != NULL;
     if (why)
         hx_world_end(why);
 }

@@ -269,6 +269,13 @@ void hx_boot_close_in_child(const struct hx_boot *boot)
         boot->kind->close_in_child(boot);
 }
 
+void hx_boot_forget_in_child(void)
+{
+    for (int i = 0; hx_boot_kinds[i]; i++)
+        if (hx_boot_kinds[i]->forget_in_child)
+            hx_boot_kinds[i]->forget_in_child();
+}
+
 static _Thread_local struct {
     int fd;
     int (*answer)(void *arg);

@@ -41,3 +41,5 @@ void hx_boot_vanish(const struct hx_boot *boot);
 void hx_boot_close(struct hx_boot *boot, int finalize);
 /* In a child made by fork: close descriptors that would hide the end of its parent. Calls only functions that are safe there. */
 void hx_boot_close_in_child(const struct hx_boot *boot);
+/* The same for a connection to a launcher that stays between two worlds. */
+void hx_boot_forget_in_child(void);

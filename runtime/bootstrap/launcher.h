@@ -26,6 +26,7 @@ struct hx_boot_kind {
     void (*vanish)(const struct hx_boot *);               /* or NULL */
     void (*close)(struct hx_boot *, int finalize);        /* or NULL */
     void (*close_in_child)(const struct hx_boot *);       /* or NULL */
+    void (*forget_in_child)(void);                        /* a connection that is kept between two worlds; or NULL */
 };
 extern const struct hx_boot_kind hx_boot_tcp, hx_boot_pmi1, hx_boot_pmix, hx_boot_single, hx_boot_user;
 extern const struct hx_boot_kind *const hx_boot_kinds[]; /* tried in order; ends with NULL */
@@ -36,7 +37,7 @@ struct hx_boot {
     int rank, size;
     size_t piece_bytes; /* longest value that put takes; SIZE_MAX: any */
     double timeout;     /* seconds; 0: never */
-    int fences;         /* done so far */
+    int fences;         /* done so far, with this launcher, also for earlier worlds of this process */
     hx_status_t broken; /* a fence has failed, so all later ones fail too */
     hx_bootstrap_t calls; /* of hx_boot_user */
 };

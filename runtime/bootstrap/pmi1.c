@@ -207,16 +207,31 @@ static void pmi1_abort(struct hx_boot *boot, const char *why)
         errno = 0; /* the launcher is gone already */
 }
 
-static int is_finalized; /* PMI_FD is closed: its number may be another file now */
+/* The launcher lets a process in only once, so the connection stays until the process ends. Keys are used once: fences go on counting. */
+static struct pmi1 kept; /* kept.boot.kind: NULL: none */
+static pid_t kept_by;    /* 0: there never was one */
+static int is_lost;      /* since a world has failed, the ranks may count fences differently */
+
+/* At the end of the process. Without it the launcher would take the end for a failure. */
+static void kept_finalize(void)
+{
+    if (kept.boot.kind && kept_by == getpid() && ask(&kept, "cmd=finalize\n", "finalize_ack") == HX_SUCCESS)
+        close(kept.fd);
+    kept.boot.kind = NULL;
+}
 
 static void pmi1_close(struct hx_boot *boot, int finalize)
 {
-    struct pmi1 *pmi1 = (struct pmi1 *)boot;
+    const int is_first = kept_by == 0;
 
-    if (finalize && ask(pmi1, "cmd=finalize\n", "finalize_ack") == HX_SUCCESS) {
-        close(pmi1->fd);
-        is_finalized = 1;
+    if (!finalize || boot->broken) {
+        is_lost |= kept_by == getpid();
+        return;
     }
+    kept = *(struct pmi1 *)boot;
+    kept_by = getpid();
+    if (is_first && atexit(kept_finalize) != 0) /* no memory: then no other world */
+        kept_finalize();
 }
 
 static hx_status_t handshake(struct pmi1 *pmi1)
@@ -254,8 +269,16 @@ static hx_status_t pmi1_open(struct hx_boot *boot, const struct hx_env *env)
     struct pmi1 *pmi1 = (struct pmi1 *)boot;
 
     (void)env;
-    if (is_finalized)
-        return hx_fail(HX_ERR_BOOTSTRAP, "a failed hx_init of this process has left the PMI launcher (PMI_FD); start the process again");
+    if (kept_by && (is_lost || !kept.boot.kind))
+        return hx_fail(HX_ERR_BOOTSTRAP, "after a failure of Hierax in this process, the PMI launcher (PMI_FD) cannot start it again; start the "
+                                         "process again");
+    if (kept_by) {
+        const double timeout = boot->timeout;
+        *pmi1 = kept;
+        kept.boot.kind = NULL;
+        boot->timeout = timeout;
+        return HX_SUCCESS;
+    }
     boot->rank = parse_number(hx_env_launcher("PMI_RANK"), 0);
     boot->size = parse_number(hx_env_launcher("PMI_SIZE"), 1);
     pmi1->fd = parse_number(hx_env_launcher("PMI_FD"), 0);

@@ -176,14 +176,34 @@ static void pmix_abort(struct hx_boot *boot, const char *why)
     ((struct pmix *)boot)->calls.Abort(1, why, NULL, 0);
 }
 
+/* As pmi1.c keeps its connection: libraries of PMIx leak, or fail, when they start again in a process. Values stay in PMIx's store. */
+static struct pmix kept; /* kept.boot.kind: NULL: none */
+static pid_t kept_by;    /* 0: there never was one */
+static int is_lost;      /* since a world has failed, the ranks may count fences differently */
+
+/* At the end of the process, before PMIx's own exit handlers, which are older. */
+static void kept_finalize(void)
+{
+    if (kept.boot.kind && kept_by == getpid())
+        kept.calls.Finalize(NULL, 0);
+    kept.boot.kind = NULL;
+}
+
 static void pmix_close(struct hx_boot *boot, int finalize)
 {
     struct pmix *pmix = (struct pmix *)boot;
+    const int is_first = kept_by == 0;
 
-    if (finalize)
-        pmix->calls.Finalize(NULL, 0);
     if (!pmix->fence_pending)
         close(pmix->fenced);
+    if (!finalize || boot->broken) {
+        is_lost |= kept_by == getpid();
+        return;
+    }
+    kept = *pmix;
+    kept_by = getpid();
+    if (is_first && atexit(kept_finalize) != 0) /* no memory: then no other world */
+        kept_finalize();
 }
 
 static hx_status_t pmix_start(struct pmix *pmix)
@@ -251,10 +271,22 @@ static hx_status_t pmix_open(struct hx_boot *boot, const struct hx_env *env)
     const int above = rank_above();
 
     (void)env;
+    if (kept_by && (is_lost || !kept.boot.kind))
+        return hx_fail(HX_ERR_BOOTSTRAP, "after a failure of Hierax in this process, PMIx cannot start it again; start the process again");
+    if (kept_by) {
+        boot->rank = kept.boot.rank;
+        boot->size = kept.boot.size;
+        boot->fences = kept.boot.fences;
+        pmix->calls = kept.calls;
+        pmix->me = kept.me;
+        kept.boot.kind = NULL;
+    }
     boot->piece_bytes = PIECE_BYTES;
     pmix->fenced = eventfd(0, EFD_CLOEXEC);
     if (pmix->fenced < 0)
         return hx_fail(HX_ERR_NOMEM, "cannot create an eventfd: %s", strerror(errno));
+    if (kept_by)
+        return HX_SUCCESS;
     if (above > 0)
         return hx_fail(HX_ERR_ENV, "process %d, an ancestor of this one, is rank %s of this PMIx job. The child of a rank cannot "
                                    "join the job. For a job of its own, start it by a launcher, or unset PMIX_NAMESPACE and "

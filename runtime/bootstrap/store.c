@@ -106,6 +106,8 @@ static int dead_clients_close(struct hx_store *store)
             store->fenced -= client->fenced;
             store->by_rank[client->rank] = NULL;
             store->joined--;
+            if (client->left)
+                hx_store_rank_gone(store, client->rank);
             death_tell(store, client);
         }
         hx_store_client_close(client);
@@ -188,7 +190,8 @@ void hx_store_rank_ended(struct hx_store *store, int rank)
     if (store->has_joined[rank])
         return;
     store->has_joined[rank] = 1;
-    hx_store_rank_left(store, rank);
+    store->left++;
+    hx_store_rank_gone(store, rank);
 }
 
 int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, struct hx_store **store)
@@ -249,6 +252,7 @@ void hx_store_close(struct hx_store *store)
         hx_store_client_close(client);
     }
     hx_keyvalue_clear(&store->values);
+    hx_keyvalue_clear(&store->older);
     if (store->epoll_fd >= 0)
         close(store->epoll_fd);
     if (store->timer_fd >= 0)

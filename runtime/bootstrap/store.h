@@ -11,8 +11,10 @@
  * this header, then key_bytes of key, then value_bytes of value; numbers in network byte order.
  *
  *   HELLO value = rank, size (4 bytes each), nonce; answer: the rank that serves (4 bytes), nonce
- *   JOIN value = proof that this rank knows the secret
+ *   JOIN value = proof that this rank knows the secret; answer: success, or HX_STORE_ABSENT: rank 0 serves here an earlier world, which
+ *        this rank has left, so try again
  *   PUT key, value      GET key      FENCE answered when all ranks have sent it      BYE: this rank leaves
+ *   BACK after BYE: this rank starts again; answered by success
  *   LATE value = seconds waited at the fence, as text: the job fails, and FENCE's answer names the missing ranks
  *   ABORT value = text: the job fails
  *
@@ -41,7 +43,8 @@ enum hx_store_op {
     HX_STORE_ABORT,
     HX_STORE_BYE,
     HX_STORE_JOIN,
-    HX_STORE_REFUSE
+    HX_STORE_REFUSE,
+    HX_STORE_BACK
 };
 
 struct hx_store_frame {

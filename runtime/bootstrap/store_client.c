@@ -20,6 +20,7 @@
 
 #define LATE_SECONDS 5.0     /* for the answer after a time-out */
 #define GREET_SECONDS 10.0   /* how long to try again if the store closes the connection during the handshake */
+#define AGAIN_SECONDS 5.0    /* how long rank 0 may be late to leave an earlier world */
 #define CLEAR_MAX_BYTES 4096 /* frames that are not sealed are short */
 
 struct answer {
@@ -33,8 +34,10 @@ struct tcp {
     int fd;
     hx_status_t broken;        /* why no further requests are possible */
     char why[HX_DETAIL_BYTES]; /* the text of that error */
+    int launched;              /* by coll_run */
+    char at[300];              /* HX_ROOT */
     int hung_up; /* the connection broke before the store knew this rank */
-    enum { STRANGER, PROVING, JOINED } state;
+    enum { STRANGER, PROVING, EARLY, JOINED } state; /* EARLY: the store is that of an earlier world */
     uint32_t server; /* the rank that serves the store; HX_STORE_LAUNCHER: none, or unknown yet */
     struct hx_store_greeting greeting;
     struct hx_store_keys keys;
@@ -264,14 +267,37 @@ static void tcp_vanish(const struct hx_boot *boot)
     shutdown(((const struct tcp *)boot)->fd, SHUT_RDWR);
 }
 
+/* The connection to coll_run's store, which outlives a world. coll_run starts a rank once, so its process cannot join a second time. */
+static struct tcp kept = {.fd = -1}; /* kept.fd -1: none */
+
+static _Atomic int was_here; /* in an orderly world whose store rank 0 served */
+
+static void kept_forget(void)
+{
+    if (kept.fd >= 0)
+        close(kept.fd);
+    kept.fd = -1;
+}
+
+static int keeps(const struct tcp *tcp)
+{
+    return tcp->launched && tcp->server == HX_STORE_LAUNCHER && tcp->state == JOINED;
+}
+
 static void tcp_close(struct hx_boot *boot, int finalize)
 {
     struct tcp *tcp = (struct tcp *)boot;
+    const int left = finalize && !tcp->broken && send_request(tcp, HX_STORE_BYE, NULL, NULL, 0) == HX_SUCCESS;
 
-    if (finalize && !tcp->broken)
-        send_request(tcp, HX_STORE_BYE, NULL, NULL, 0);
-    if (tcp->fd >= 0)
+    was_here |= left && tcp->server != HX_STORE_LAUNCHER;
+    if (left && keeps(tcp)) {
+        kept_forget();
+        kept = *tcp;
+        kept.root.addresses = NULL;
+        kept.answer.value = NULL;
+    } else if (tcp->fd >= 0) {
         close(tcp->fd);
+    }
     hx_store_thread_stop(tcp->thread, finalize);
     if (tcp->root.addresses)
         freeaddrinfo(tcp->root.addresses);
@@ -295,6 +321,19 @@ static void tcp_close_in_child(const struct hx_boot *boot)
         close(tcp->fd);
     if (tcp->thread)
         hx_files_visit(is_of_store, &port, hx_file_close);
+}
+
+/* Is the kept connection for the same job? Then continue with it. */
+static int kept_take(struct tcp *tcp, const struct hx_env *env)
+{
+    const struct hx_boot boot = tcp->boot;
+
+    if (kept.fd < 0 || !env->launcher || boot.rank != kept.boot.rank || boot.size != kept.boot.size || strcmp(kept.at, env->root) != 0)
+        return 0;
+    *tcp = kept;
+    kept.fd = -1;
+    tcp->boot.timeout = boot.timeout;
+    return 1;
 }
 
 /* Both sides prove that they know the secret. */
@@ -323,7 +362,7 @@ static hx_status_t handshake(struct tcp *tcp, const char *secret)
         return status;
     tcp->state = PROVING;
     if ((status = receive_reply(tcp, HX_STORE_JOIN)) == HX_SUCCESS)
-        tcp->state = JOINED;
+        tcp->state = tcp->answer.status == HX_STORE_ABSENT ? EARLY : JOINED;
     return status;
 }
 
@@ -331,7 +370,8 @@ static hx_status_t handshake(struct tcp *tcp, const char *secret)
 static hx_status_t store_join(struct tcp *tcp, const char *secret)
 {
     const double timeout = tcp->boot.timeout, deadline = hx_deadline(GREET_SECONDS);
-    const struct timespec pause = {.tv_nsec = 20000000};
+    struct timespec pause = {.tv_nsec = 1000000};
+    double again = 0;
     hx_status_t status;
 
     for (;;) {
@@ -340,17 +380,25 @@ static hx_status_t store_join(struct tcp *tcp, const char *secret)
         tcp->boot.timeout = timeout > 0 && timeout < HX_CONNECT_SECONDS ? timeout : HX_CONNECT_SECONDS;
         status = handshake(tcp, secret);
         tcp->boot.timeout = timeout;
-        if (!tcp->hung_up)
+        if (status == HX_SUCCESS && tcp->state == EARLY) {
+            again = again > 0 ? again : hx_deadline(AGAIN_SECONDS);
+            if (hx_deadline_passed(again))
+                return hx_fail(HX_ERR_BOOTSTRAP, "the store at HX_ROOT=%s:%s refuses rank %d: another process was rank %d before; no rank can "
+                                                 "join its job twice", tcp->root.host, tcp->root.port, tcp->boot.rank, tcp->boot.rank);
+        } else if (!tcp->hung_up) {
             return status;
-        if (hx_deadline_passed(deadline))
+        } else if (hx_deadline_passed(deadline)) {
             return hx_fail(HX_ERR_BOOTSTRAP, "the program at HX_ROOT=%s:%s closes every connection at once: it is not a Hierax "
                                              "store, or other processes use up its connections",
                            tcp->root.host, tcp->root.port);
+        }
         close(tcp->fd);
         tcp->fd = -1;
         tcp->hung_up = 0;
+        tcp->root.has_listened &= !was_here; /* rank 0 may be busy between two worlds */
         tcp->state = STRANGER;
         nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < 20000000 ? 2 * pause.tv_nsec : pause.tv_nsec;
     }
 }
 
@@ -365,6 +413,11 @@ static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
     boot->piece_bytes = SIZE_MAX;
     tcp->fd = -1;
     tcp->server = HX_STORE_LAUNCHER;
+    if (kept_take(tcp, env))
+        return request(tcp, HX_STORE_BACK, NULL, NULL, 0);
+    kept_forget();
+    tcp->launched = env->launcher > 0;
+    snprintf(tcp->at, sizeof tcp->at, "%s", env->root);
     if (hx_secret_is_hidden(secret))
         return hx_fail(HX_ERR_ENV, "HX_SECRET is overwritten: this process has the environment of a rank that has read it. The "
                                    "child of a rank cannot join the job. For a job of its own, set new HX_ROOT, HX_RANK, "
@@ -378,4 +431,4 @@ static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
 const struct hx_boot_kind hx_boot_tcp = {
     .name = "tcp", .needs = "HX_ROOT, HX_RANK and HX_SIZE", .bytes = sizeof(struct tcp), .present = tcp_present, .open = tcp_open,
     .put = tcp_put, .fence = tcp_fence, .get = tcp_get, .abort_job = tcp_abort, .vanish = tcp_vanish,
-    .close = tcp_close, .close_in_child = tcp_close_in_child};
+    .close = tcp_close, .close_in_child = tcp_close_in_child, .forget_in_child = kept_forget};

@@ -77,6 +77,12 @@ static void serve_join(struct hx_store *store, struct hx_store_client *client)
         return;
     }
     client->sealed = 1;
+    if (store->server != HX_STORE_LAUNCHER && !*store->failure && size == (uint32_t)store->size && rank < size && store->has_joined[rank] &&
+        (!store->by_rank[rank] || store->by_rank[rank]->left)) { /* its process may be in hx_init again; rank 0 is not there yet */
+        client->closing = 1;
+        hx_store_client_answer(client, HX_STORE_JOIN, HX_STORE_ABSENT, NULL, 0);
+        return;
+    }
     /* it is a rank of this job, so an error fails the job */
     if (size != (uint32_t)store->size)
         hx_store_fail(store, HX_ERR_BOOTSTRAP, "the store refuses rank %u: it has HX_SIZE=%u, but this job has %d ranks",
@@ -119,8 +125,10 @@ static void serve_put(struct hx_store *store, struct hx_store_client *client)
 static void serve_get(const struct hx_store *store, struct hx_store_client *client)
 {
     size_t bytes = 0;
-    const void *value = hx_keyvalue_get(&store->values, client->body, client->head.key_bytes, &bytes);
+    const void *value = hx_keyvalue_get(&store->older, client->body, client->head.key_bytes, &bytes);
 
+    if (!value)
+        value = hx_keyvalue_get(&store->values, client->body, client->head.key_bytes, &bytes);
     if (!value && *store->failure)
         hx_store_answer_failure(store, client, HX_STORE_GET);
     else
@@ -132,7 +140,7 @@ static int first_rank_left(const struct hx_store *store)
 {
     int rank = 0;
 
-    while (!store->has_joined[rank] || (store->by_rank[rank] && !store->by_rank[rank]->left))
+    while (!store->has_joined[rank] || store->by_rank[rank])
         rank++;
     return rank;
 }
@@ -141,12 +149,15 @@ static void serve_fence(struct hx_store *store, struct hx_store_client *client)
 {
     client->fenced = 1;
     store->fenced++;
-    if (store->left > 0)
+    if (store->gone > 0)
         hx_store_fail(store, HX_ERR_PEER_DEAD, "rank %d waits at a fence, but rank %d has ended (%d of the %d ranks have ended already)",
-                 client->rank, first_rank_left(store), store->left, store->size);
+                 client->rank, first_rank_left(store), store->gone, store->size);
     if (store->fenced < store->size)
         return;
     store->fenced = 0;
+    hx_keyvalue_clear(&store->older);
+    store->older = store->values;
+    store->values = (struct hx_keyvalue){0};
     for (int rank = 0; rank < store->size; rank++) {
         store->by_rank[rank]->fenced = 0;
         hx_store_client_answer(store->by_rank[rank], HX_STORE_FENCE, HX_SUCCESS, NULL, 0);
@@ -187,9 +198,9 @@ static void serve_late(struct hx_store *store, const struct hx_store_client *cli
              store->size, store->connected, refused);
 }
 
-void hx_store_rank_left(struct hx_store *store, int rank)
+void hx_store_rank_gone(struct hx_store *store, int rank)
 {
-    store->left++;
+    store->gone++;
     if (store->fenced > 0)
         hx_store_fail(store, HX_ERR_PEER_DEAD, "rank %d has ended while %d ranks wait for it at a fence", rank, store->fenced);
 }
@@ -197,7 +208,17 @@ void hx_store_rank_left(struct hx_store *store, int rank)
 static void serve_bye(struct hx_store *store, struct hx_store_client *client)
 {
     client->left = 1;
-    hx_store_rank_left(store, client->rank);
+    store->left++;
+}
+
+static void serve_back(struct hx_store *store, struct hx_store_client *client)
+{
+    client->left = 0;
+    store->left--;
+    if (*store->failure)
+        hx_store_answer_failure(store, client, HX_STORE_BACK);
+    else
+        hx_store_client_answer(client, HX_STORE_BACK, HX_SUCCESS, NULL, 0);
 }
 
 static void serve_abort(struct hx_store *store, const struct hx_store_client *client)
@@ -218,6 +239,8 @@ void hx_store_request(struct hx_store *store, struct hx_store_client *client)
         serve_hello(store, client);
     else if (op == HX_STORE_LATE && !client->fenced)
         return; /* crossed the fence's answer */
+    else if (client->left && op == HX_STORE_BACK)
+        serve_back(store, client);
     else if (client->left || client->fenced ? op != HX_STORE_LATE && op != HX_STORE_ABORT : op == HX_STORE_HELLO)
         hx_store_client_refuse(client, "request %d of rank %d is out of turn", (int)op, client->rank);
     else if (op == HX_STORE_BYE)

@@ -47,6 +47,7 @@ struct hx_store {
     int listen_fd, epoll_fd;
     int size, fenced, left, connected; /* ranks: in all, at the fence, left by BYE, ever accepted */
     int joined;                        /* ranks that are connected now */
+    int gone;                          /* ranks that have left and are not connected either: they cannot come back */
     unsigned wrong_secrets;            /* connections refused for a wrong HX_SECRET */
     int strangers, strangers_max;      /* connections without a proof yet */
     int timer_fd;                      /* ticks while there are strangers, so that their deadlines are checked */
@@ -55,7 +56,7 @@ struct hx_store {
     struct hx_store_client *clients;
     struct hx_store_client **by_rank; /* NULL before JOIN and after the end */
     unsigned char *has_joined;              /* by rank: 1 from JOIN on, or if the rank has ended without JOIN */
-    struct hx_keyvalue values;
+    struct hx_keyvalue values, older; /* put since the last fence, and between the last two: a rank may still read these */
     char failure[HX_STORE_TEXT_BYTES]; /* "": the job has not failed */
     hx_status_t failure_status;
     int aborted_rank, dead_rank;
@@ -66,4 +67,4 @@ void hx_store_request(struct hx_store *store, struct hx_store_client *client); /
 void hx_store_answer_failure(const struct hx_store *store, struct hx_store_client *client, enum hx_store_op op);
 /* The job has failed. Ranks at the fence learn it now, the others at their next request. Only the first reason counts. */
 void hx_store_fail(struct hx_store *store, hx_status_t status, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void hx_store_rank_left(struct hx_store *store, int rank);
+void hx_store_rank_gone(struct hx_store *store, int rank); /* it has left and cannot come back */

@@ -18,11 +18,18 @@ static void forget_world(void)
         hx_registry.net->close_in_child(hx_world->process.net);
     if (hx_world)
         hx_boot_close_in_child(hx_world->boot);
-    hx_world_forget(!hx_world ? NULL : "works in the process that called hx_init only, not in its child made by fork");
+    hx_boot_forget_in_child();
+    hx_world_forget(!hx_world && !hx_world_ended() ? NULL : "works in the process that called hx_init only, not in its child made by fork");
+}
+
+static void forget_at_fork(void)
+{
+    pthread_atfork(NULL, NULL, forget_world);
 }
 
 hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
 {
+    static pthread_once_t at_fork = PTHREAD_ONCE_INIT;
     const int threads = hx_process_stat(0, HX_PROCESS_THREADS);
     struct hx_world *opened;
     hx_status_t status;
@@ -30,12 +37,12 @@ hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world)
     if (!world)
         return hx_fail(HX_ERR_ARG, "hx_init: world is NULL");
     *world = NULL;
-    if (hx_world || hx_world_ended())
-        return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s", hx_world_ended() ? hx_world_ended() : "is started already in this process");
-    pthread_atfork(NULL, NULL, forget_world);
+    if (hx_world || hx_world_is_parents())
+        return hx_fail(HX_ERR_STATE, "hx_init: Hierax %s", hx_world ? "is started already in this process" : hx_world_ended());
+    pthread_once(&at_fork, forget_at_fork);
     if ((status = hx_world_open(config, &opened)) != HX_SUCCESS)
         return status;
-    hx_world_set(opened);
+    hx_world_begin(opened);
     if ((status = hx_tuning_share(hx_world)) != HX_SUCCESS || (status = hx_ring_order_share(hx_world)) != HX_SUCCESS ||
         (status = hx_job_map_log(hx_world)) != HX_SUCCESS || (status = hx_trace_begin(hx_world)) != HX_SUCCESS) {
         const int orderly = !hx_world->comms->members.failed;

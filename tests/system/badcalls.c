@@ -778,6 +778,9 @@ int main(int argc, char **argv)
     after_the_end();
     EXPECT(hx_finalize(), HX_ERR_STATE, NULL, "has been finalized");
     EXPECT(hx_plan_info(world, NULL, 1, HX_INT32, HX_SUM, 0, NULL), HX_ERR_STATE, NULL, "hx_plan_info");
-    EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "has been finalized");
+    EXPECT(hx_init(&world), HX_SUCCESS, NULL, "");
+    EXPECT(hx_init(&again), HX_ERR_STATE, NULL, "is started already");
+    still_works();
+    EXPECT(hx_finalize(), HX_SUCCESS, NULL, "");
     return failures > 0;
 }
