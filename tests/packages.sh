@@ -7,7 +7,8 @@
 #   this machine          lintian; the CMake project of tests/packages and README's example with libhierax.a, if this machine can link
 #                         libraries of RELEASE
 #   the second system     ranks in containers (tests/packages/containers.sh)
-#   Debian 13, and 12     install the packages, and gcc and pkg-config and nothing else: README's example compiles and runs
+#   Debian 13, and 12     install the packages, and gcc and pkg-config and nothing else: README's example compiles and runs, and
+#                         so does Python, if the release is the one that built
 #
 # Needs root and debootstrap, or is skipped (status 77). `rm -rf DIR` is all that is left to do.
 set -uo pipefail
@@ -104,9 +105,13 @@ static_program() { # what pkg-config says, with the static library: it needs the
 }
 
 example() { # ROOT RELEASE: README's example, with nothing installed but the packages, gcc and pkg-config
-    mkdir -p "$dir/$1/changes/packages" && cp "$packages"/*.deb "$dir/$1/changes/packages" && within "$1" "$2" sh -c '
+    mkdir -p "$dir/$1/changes/packages" && cp "$packages"/*.deb "$dir/$1/changes/packages" || return
+    # the module for Python is for the Python of the release that built it
+    [ "$2" = "$release" ] || rm "$dir/$1"/changes/packages/python3-hierax_*.deb
+    within "$1" "$2" sh -c '
         apt-get -qq update && apt-get -qq install -y --no-install-recommends /packages/*hierax*.deb gcc libc6-dev pkg-config >/dev/null &&
-        ! ls /usr/include/rdma/fabric.h /usr/include/infiniband /usr/include/hwloc.h 2>/dev/null && tools/packaging/debian/tests/example'
+        ! ls /usr/include/rdma/fabric.h /usr/include/infiniband /usr/include/hwloc.h 2>/dev/null && tools/packaging/debian/tests/example &&
+        { [ ! -e /packages/python3-hierax_*.deb ] || tools/packaging/debian/tests/python; }'
 }
 
 containers() { # in the image

@@ -5,4 +5,5 @@
 ranks 1 1 values.py
 ranks 2 1 values.py
 ranks 3 2,1 values.py
+job 2 1 "$python" -S "$scripts/bare.py" || { fail "bare.py: exit $?"; tail -n 20 "$tmp/err" >&2; } # -S: without the folder of numpy
 finish
