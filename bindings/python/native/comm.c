@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Comm: a communicator. The methods for collectives come from collectives.def. */
+/* Comm: a communicator. methods.c adds the collectives. */
 #include "native.h"
 
 #include <string.h>
@@ -30,112 +30,6 @@ int hxpy_comm_check(hxpy_comm *comm)
         hxpy_state_error("this communicator has been freed");
     return -1;
 }
-
-/* ---- collectives */
-
-static PyObject *names[HXPY_PARAMS]; /* interned */
-
-int hxpy_comm_methods_init(void)
-{
-    static const char *const texts[HXPY_PARAMS] = {"x", "op", "root", "out", "counts", "displs", "scounts", "sdispls", "rcounts",
-                                                     "rdispls"};
-    for (int i = 0; i < HXPY_PARAMS; i++)
-        if (!names[i] && !(names[i] = PyUnicode_InternFromString(texts[i])))
-            return -1;
-    return 0;
-}
-
-static int place_of(const struct hxpy_row *row, PyObject *keyword)
-{
-    for (int i = 0; row->params[i] >= 0; i++)
-        if (keyword == names[(int)row->params[i]])
-            return row->params[i];
-    for (int i = 0; row->params[i] >= 0; i++)
-        if (PyUnicode_Compare(keyword, names[(int)row->params[i]]) == 0)
-            return row->params[i];
-    PyErr_Format(PyExc_TypeError, "%s() has no argument '%U'", row->name, keyword);
-    return -1;
-}
-
-static int arguments(const struct hxpy_row *row, PyObject *const *args, Py_ssize_t n, PyObject *keywords, PyObject **given)
-{
-    Py_ssize_t most = 0, named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-    while (row->params[most] >= 0)
-        most++;
-    if (n > most) {
-        PyErr_Format(PyExc_TypeError, "%s() takes at most %zd arguments, but %zd were given", row->name, most, n);
-        return -1;
-    }
-    for (Py_ssize_t i = 0; i < n; i++)
-        given[(int)row->params[i]] = args[i];
-    for (Py_ssize_t i = 0; i < named; i++) {
-        int place = place_of(row, PyTuple_GET_ITEM(keywords, i));
-        if (place < 0)
-            return -1;
-        if (given[place]) {
-            PyErr_Format(PyExc_TypeError, "%s() got '%U' twice", row->name, names[place]);
-            return -1;
-        }
-        given[place] = args[n + i];
-    }
-    for (int i = 0; i < HXPY_PARAMS; i++)
-        if (given[i] == Py_None && i != HXPY_X)
-            given[i] = NULL;
-    if (given[HXPY_X] == Py_None && row->rooted == 1)
-        given[HXPY_X] = NULL;
-    return 0;
-}
-
-static PyObject *run(hxpy_comm *comm, struct hxpy_call *call)
-{
-    char detail[512];
-    PyObject *result = NULL;
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hxpy_issue(call, comm->handle, HXPY_NOW, NULL);
-    if (__builtin_expect(status != HX_SUCCESS, 0))
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    if (__builtin_expect(status == HX_SUCCESS, 1))
-        result = hxpy_call_result(call);
-    else
-        hxpy_raise(status, detail);
-    hxpy_call_drop(call);
-    return result;
-}
-
-static PyObject *invoke(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords, const struct hxpy_row *row,
-                        enum hxpy_mode mode)
-{
-    PyObject *given[HXPY_PARAMS] = {0};
-    struct hxpy_call call;
-    hxpy_comm *comm = (hxpy_comm *)self;
-    if (hxpy_comm_check(comm) || arguments(row, args, n, keywords, given))
-        return NULL;
-    call.row = row;
-    if (hxpy_call_prepare(&call, comm, given))
-        return NULL;
-    return mode == HXPY_NOW ? run(comm, &call) : hxpy_request_new(comm, &call, mode);
-}
-
-#define ROW(name, ...) \
-    static PyObject *name##_now(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) \
-    { \
-        return invoke(self, args, n, keywords, &hxpy_rows[HXPY_##name], HXPY_NOW); \
-    } \
-    static PyObject *name##_start(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) \
-    { \
-        return invoke(self, args, n, keywords, &hxpy_rows[HXPY_##name], HXPY_START); \
-    } \
-    static PyObject *name##_prepare(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *keywords) \
-    { \
-        return invoke(self, args, n, keywords, &hxpy_rows[HXPY_##name], HXPY_PREPARE); \
-    }
-#include "collectives.def"
-#undef ROW
-
-/* ---- communicators */
 
 /* Calls that make a communicator: their arguments, and the function that makes it without the interpreter's lock. */
 struct making {
@@ -377,16 +271,7 @@ static PyObject *repr(PyObject *self)
                                 !comm->handle ? ", freed" : comm->generation != hxpy.generation || !hxpy.running ? ", ended" : "");
 }
 
-#define WITH_KEYWORDS(fn) (PyCFunction)(void (*)(void))(fn)
-PyMethodDef hxpy_comm_methods[] = {
-#define ROW(name, in, out, rooted, params, args, signature, doc) \
-    {#name, WITH_KEYWORDS(name##_now), METH_FASTCALL | METH_KEYWORDS, #name signature "\n\n" doc}, \
-    {"i" #name, WITH_KEYWORDS(name##_start), METH_FASTCALL | METH_KEYWORDS, \
-     "i" #name signature "\n\nStart " #name " and return a Request.\n\n" doc}, \
-    {#name "_init", WITH_KEYWORDS(name##_prepare), METH_FASTCALL | METH_KEYWORDS, \
-     #name "_init" signature "\n\nPrepare " #name " and return a Request, which start() starts as often as needed.\n\n" doc},
-#include "collectives.def"
-#undef ROW
+static PyMethodDef methods[] = {
     {"split", WITH_KEYWORDS(comm_split), METH_VARARGS | METH_KEYWORDS,
      "split(color, key=0)\n\nCreate communicators of the ranks with the same color. None for a rank whose color is None."},
     {"split_node", comm_split_node, METH_NOARGS, "split_node()\n\nCreate a communicator of the ranks of this node."},
@@ -421,6 +306,6 @@ PyTypeObject hxpy_comm_type = {
     .tp_doc = "A communicator: a group of ranks. hierax.world() returns the one of all ranks.",
     .tp_dealloc = dealloc,
     .tp_repr = repr,
-    .tp_methods = hxpy_comm_methods,
+    .tp_methods = methods,
     .tp_getset = properties,
 };

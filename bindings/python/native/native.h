@@ -110,6 +110,8 @@ PyObject *hxpy_comm_new(hx_comm_t *handle, bool world);
 int hxpy_comm_check(hxpy_comm *comm); /* -1 if it cannot be used */
 int hxpy_int(PyObject *object, const char *name, int *value);
 int hxpy_comm_methods_init(void);
+int hxpy_comm_add_collectives(void); /* after PyType_Ready */
+#define WITH_KEYWORDS(fn) (PyCFunction)(void (*)(void))(fn)
 
 enum hxpy_mode { HXPY_NOW, HXPY_START, HXPY_PREPARE };
 enum hxpy_param { HXPY_X, HXPY_OP, HXPY_ROOT, HXPY_OUT, HXPY_COUNTS, HXPY_DISPLS, HXPY_SCOUNTS, HXPY_SDISPLS, HXPY_RCOUNTS,
@@ -148,7 +150,6 @@ PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mo
 hx_status_t hxpy_issue(const struct hxpy_call *c, hx_comm_t *comm, enum hxpy_mode mode, hx_request_t **request);
 extern PyTypeObject hxpy_request_type;
 int hxpy_requests_finish(void); /* of requests that the program has dropped */
-extern PyMethodDef hxpy_comm_methods[];
 
 /* ---- memory of hx_alloc */
 extern PyTypeObject hxpy_memory_type;
