@@ -204,7 +204,7 @@ def format_functions(codes):
 def texts(root):
     """All texts that users read: file, line, text."""
     codes = {}
-    for folder in ("topo", "runtime", "intra", "inter", "hier", "tools"):
+    for folder in ("topo", "runtime", "intra", "inter", "hier", "tools", "bindings"):
         for path, _, names in os.walk(os.path.join(root, folder)):
             for name in sorted(names):
                 if name.endswith((".c", ".h", ".def", ".md", ".py")):
@@ -229,7 +229,7 @@ def texts(root):
 
 def comments(root):
     """Comments of the code, in which a sentence may be long: file, line, text. HEARD is a space of plans, *heard an argument."""
-    for folder in ("topo", "runtime", "intra", "inter", "hier", "tools"):
+    for folder in ("topo", "runtime", "intra", "inter", "hier", "tools", "bindings"):
         for file in sorted(glob.glob(os.path.join(root, folder, "**", "*.[ch]"), recursive=True)):
             if file.endswith("hierax.h"):
                 continue

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The package hierax for Python: the extension module, and files of Python. `make` puts both together in python/ of the build folder,
-# so PYTHONPATH=python serves there. Other folders below hierax/ add their files to hxpy_files.
+# The package hierax for Python: the extension module, and files of Python. `make` puts both together in python/ of the build
+# folder, so PYTHONPATH=python serves there. Other folders below hierax/ add their files to hxpy_files.
 hxpy_files = hierax/__init__.py hierax/__init__.pyi hierax/_dtypes.py hierax/_errors.py hierax/_process.py hierax/_requests.py \
     hierax/info.py hierax/py.typed
-EXTRA_DIST += bindings/python/README.md bindings/python/pyproject.toml bindings/python/setup.py $(addprefix bindings/python/,$(hxpy_files))
+EXTRA_DIST += bindings/python/README.md bindings/python/pyproject.toml bindings/python/setup.py \
+    $(addprefix bindings/python/,$(hxpy_files))
 
 hxpy_sources = bindings/python/native/bootstrap.c bindings/python/native/bootstrap.h bindings/python/native/call.c \
     bindings/python/native/call.h bindings/python/native/collectives.def bindings/python/native/comm.c \

@@ -220,7 +220,7 @@ static PyObject *comm_plan_info(PyObject *self, PyObject *args, PyObject *keywor
     if (PyErr_Occurred() || (root_object && hxpy_int(root_object, "root", &root)) || hxpy_comm_check(comm))
         return NULL;
     if (op && !PyObject_TypeCheck(op, &hxpy_op_type))
-        return hxpy_refuse("op is no operation: expected hierax.SUM or another one");
+        return hxpy_refuse("op is %s: expected hierax.SUM or another operation", Py_TYPE(op)->tp_name);
     hx_op_t number = op ? ((hxpy_op *)op)->op : HX_SUM;
     comm->users++;
     PyThreadState *state = hxpy_enter();

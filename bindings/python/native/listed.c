@@ -48,7 +48,8 @@ int hxpy_listed(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given)
     bool sends = row->rooted != IN || root, receives = row->rooted != OUT || root;
     bool in_listed = everywhere || row->rooted == IN || row - hxpy_rows == HXPY_reduce_scatter;
     bool out_listed = everywhere || !in_listed;
-    if (hxpy_get_lists(call, size, given) || hxpy_get_in(call, given[HXPY_X], sends) || hxpy_get_out(call, given[HXPY_OUT], receives))
+    if (hxpy_get_lists(call, size, given) || hxpy_get_in(call, given[HXPY_X], sends) ||
+        hxpy_get_out(call, given[HXPY_OUT], receives))
         return -1;
     const size_t *in_counts = everywhere ? call->scounts : call->counts, *out_counts = everywhere ? call->rcounts : call->counts;
     const size_t *in_displs = everywhere ? call->sdispls : call->displs, *out_displs = everywhere ? call->rdispls : call->displs;
@@ -61,7 +62,7 @@ int hxpy_listed(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given)
         return -1;
     if (out_listed && receives && require(call, out_counts, everywhere ? "rcounts" : "counts"))
         return -1;
-    struct hxpy_view *whole = in_place ? &call->out : &call->in; /* what the counts of the input describe */
+    struct hxpy_view *whole = in_place ? &call->out : &call->in; /* the counts of the input describe it */
     if (in_listed && sends && !(in_place && everywhere) &&
         listed_side(whole, in_place ? "out" : "x", in_counts, in_displs, everywhere ? "scounts" : "counts", size))
         return -1;

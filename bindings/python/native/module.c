@@ -197,7 +197,8 @@ static int fill(PyObject *module)
         PyErr_SetString(PyExc_ImportError, "hierax._native has been loaded in this process: it cannot be loaded twice");
         return -1;
     }
-    if (hxpy_errors_init() || hxpy_comm_methods_init() || add_types(module) || hxpy_comm_add_collectives() || add_dtypes(module) || hxpy_ops_init(module))
+    if (hxpy_errors_init() || hxpy_comm_methods_init() || add_types(module) || hxpy_comm_add_collectives() || add_dtypes(module) ||
+        hxpy_ops_init(module))
         return -1;
     char header[32];
     snprintf(header, sizeof header, "%d.%d.%d", HX_VERSION_MAJOR, HX_VERSION_MINOR, HX_VERSION_PATCH);

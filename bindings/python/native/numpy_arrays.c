@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Arrays of numpy without its headers, so that one binary serves numpy 1 and 2 and needs none. numpy publishes its functions as a
- * capsule; the few used here have had the same place and meaning since numpy 1.7, and so have the members below.
+ * Arrays of numpy without its headers, so that one binary serves numpy 1 and 2, and programs without numpy. numpy publishes its
+ * functions as a capsule. Those used here, and the members below, have the same place in every version since 1.7.
  */
 #include "native.h"
 

@@ -49,7 +49,8 @@ int hxpy_regular(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given
     const struct hxpy_row *row = call->row;
     size_t size = (size_t)comm->size;
     bool root = comm->rank == call->root, in_place;
-    if (hxpy_get_in(call, given[HXPY_X], row->rooted != IN || root) || hxpy_get_out(call, given[HXPY_OUT], row->rooted != OUT || root))
+    if (hxpy_get_in(call, given[HXPY_X], row->rooted != IN || root) ||
+        hxpy_get_out(call, given[HXPY_OUT], row->rooted != OUT || root))
         return -1;
     in_place = call->send == HX_IN_PLACE;
     if (in_place && (!call->out.object || row->rooted == IN)) {
@@ -73,8 +74,8 @@ int hxpy_regular(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given
             return -1;
         size_t wanted = row->out == ALL ? call->count * size : call->count;
         if (call->out.object && call->out.count != wanted)
-            return hxpy_wrong_count("out", &call->out, wanted, row->out == ALL && row->in == ONE ? "one x of each rank" : "as x has",
-                               &call->in);
+            return hxpy_wrong_count("out", &call->out, wanted,
+                                    row->out == ALL && row->in == ONE ? "one x of each rank" : "as x has", &call->in);
     } else if (call->out.object) {
         call->count = call->out.count;
     } else {
