@@ -100,6 +100,28 @@ def every_form():
         check(got is None)
 
 
+def in_place():
+    """As input of every form, also of requests: the input is in out."""
+    for got in forms_in_place("allreduce", lambda: np.full(5, rank + 1)):
+        equal(got, np.full(5, size * (size + 1) // 2), "allreduce in place")
+    for got in forms_in_place("scan", lambda: np.full(5, 1)):
+        equal(got, np.full(5, rank + 1), "scan in place")
+
+    def block():
+        rows = np.full((size, 2), -1)
+        rows[rank] = rank
+        return rows
+    for got in forms_in_place("allgather", block):
+        equal(got, np.stack([np.full(2, r) for r in range(size)]), "allgather in place")
+
+
+def forms_in_place(name, make):
+    yield getattr(comm, name)(hierax.IN_PLACE, out=make())
+    yield getattr(comm, "i" + name)(hierax.IN_PLACE, out=make()).wait()
+    request = getattr(comm, name + "_init")(hierax.IN_PLACE, out=make())
+    yield request.start().wait()
+
+
 def lists():
     counts = [r + 1 for r in range(size)]
     ends = np.cumsum(counts)
@@ -226,7 +248,7 @@ def communicators():
     assert size == 1 or (plan["rounds"] > 0 and plan["plan"]), plan
 
 
-for part in (reductions, every_form, lists, numbers, buffers, pairs, shared_memory, communicators):
+for part in (reductions, every_form, in_place, lists, numbers, buffers, pairs, shared_memory, communicators):
     part()
 hierax.finalize()
 assert not hierax.is_running()

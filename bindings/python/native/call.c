@@ -89,6 +89,7 @@ int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *
     call->in.object = call->out.object = call->used_op = NULL;
     call->in.buffer = call->out.buffer = NULL;
     call->in.capsule = call->out.capsule = NULL;
+    call->in.scalar = call->out.scalar = false;
     call->send = NULL;
     call->receive = NULL;
     call->lists = NULL;
