@@ -26,7 +26,7 @@ hxpy_link = $(AM_V_CCLD)$(CC) $(AM_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -s
     bindings/python/.libs/libhxpy.a -L.libs -lhierax
 python/hierax/_native.so: bindings/python/libhxpy.la libhierax.la
 	@$(MKDIR_P) python/hierax
-	$(hxpy_link) -Wl,-rpath,$(abs_builddir)/.libs -o $@
+	$(hxpy_link) -Wl,-rpath,$(abs_builddir)/.libs -o $@.tmp && mv -f $@.tmp $@
 $(addprefix python/,$(hxpy_files)): python/%: $(srcdir)/bindings/python/%
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)cp -f $< $@
