@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-hx_sources += runtime/base/clock.c runtime/base/clock.h runtime/base/coll.c runtime/base/coll.def runtime/base/coll.h runtime/base/counter.def runtime/base/counters.h runtime/base/dtype.c runtime/base/dtype.def runtime/base/dtype.h \
+hx_sources += runtime/base/clock.c runtime/base/clock.h runtime/base/coll.c runtime/base/coll.def runtime/base/coll.h runtime/base/constant.def runtime/base/constants.c runtime/base/constants.h runtime/base/counter.def runtime/base/counters.h runtime/base/dtype.c runtime/base/dtype.def runtime/base/dtype.h \
     runtime/base/env.c runtime/base/env.def runtime/base/env.h runtime/base/env_value.c runtime/base/env_value.h \
     runtime/base/error.c runtime/base/error.h runtime/base/files.c runtime/base/files.h runtime/base/handle.c \
     runtime/base/handle.h runtime/base/keyvalue.c runtime/base/keyvalue.h runtime/base/log.c runtime/base/log.h \
