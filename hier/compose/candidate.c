@@ -117,6 +117,13 @@ int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs
     return 0;
 }
 
+int hx_candidates_fold_alike(const struct hx_candidate *a, const struct hx_candidate *b, const struct hx_shape *shape)
+{
+    if (a == b || a->exact || !hx_coll_reduces(a->coll))
+        return 1;
+    return shape->nnodes == 1 && a->flat && b->flat && a->flat->needs & b->flat->needs & HX_FOLDS_AT_ONCE;
+}
+
 int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     const struct hx_algorithm *folds[] = {candidate->flat, candidate->first, candidate->inter};

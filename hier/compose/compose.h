@@ -42,6 +42,7 @@ struct hx_candidate {
     int lanes;                        /* 0: flat */
     int channels;                     /* flat: rings side by side, "flat(ring) x4"; 0 and 1: one */
     int ordered;                      /* its result must fold what the ranks contribute in their order; flat, they stand in it */
+    int exact;                        /* the operation is exact: all plans give the same result */
     const struct hx_algorithm *flat;  /* flat: the one algorithm */
     const struct hx_algorithm *first; /* intra, of hx_candidate_first; NULL where that is none */
     const struct hx_algorithm *inter;
@@ -89,6 +90,10 @@ int hx_candidate_needs(const struct hx_candidate *candidate, enum hx_needs needs
 
 /* Does it fold what the ranks contribute in their order? */
 int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct hx_shape *shape);
+
+/* Do the results of two candidates for a call have the same bits, whatever is reduced? For different plans that reduce this is known only of
+ * those on one node that fold all contributions at once. */
+int hx_candidates_fold_alike(const struct hx_candidate *a, const struct hx_candidate *b, const struct hx_shape *shape);
 
 /* Why no rank can fetch in the last stage of a composition: of an all-gather each rank may place the blocks elsewhere in its out, and
  * only that rank knows where; of a scatter carriers have the blocks in WORK. NULL: ranks can. */

@@ -105,6 +105,14 @@ static double work_us(const struct hx_cost_params *p, const struct hx_work *work
     return (work->copied / p->intra_gb_s + work->reduced / p->reduce_gb_s) * bytes * 1e-3;
 }
 
+/* Two kinds of members work, and the second are one slice behind. */
+static double overlapped_us(const struct hx_cost_params *p, const struct hx_work work[2], double bytes)
+{
+    double slice = hx_cost_ahead_slice(p, bytes);
+
+    return larger(work_us(p, &work[0], bytes) + work_us(p, &work[1], slice), work_us(p, &work[0], slice) + work_us(p, &work[1], bytes));
+}
+
 /* The stage of an algorithm that uses shared memory, over n members. */
 static double shared_stage_us(const struct hx_cost_params *p, const struct hx_algorithm *algorithm, int n, int owners, double bytes)
 {
@@ -119,9 +127,13 @@ static double shared_stage_us(const struct hx_cost_params *p, const struct hx_al
         in_turn += work_us(p, &c.work[i], bytes) * crowd(p, c.work[i].members, n);
         on_all_cores += work_us(p, &c.work[i], bytes) * c.work[i].members * p->oversubscription / n;
     }
+    if (c.overlaps && p->own_gb_s > 0)
+        in_turn = larger(on_all_cores, overlapped_us(p, c.work, bytes));
     if (c.runs_ahead)
         in_turn = larger(work_us(p, &c.work[0], hx_cost_ahead_slice(p, bytes)) + work_us(p, &c.work[1], bytes), on_all_cores);
-    return us + in_turn;
+    if (p->own_gb_s > p->intra_gb_s)
+        in_turn -= c.own * bytes * (1 / p->intra_gb_s - 1 / p->own_gb_s) * 1e-3;
+    return us + larger(in_turn, 0);
 }
 
 /* One stage over n members of a node that moves or reduces `bytes` in all; `owners` of them share the blocks. As if the node had no levels:

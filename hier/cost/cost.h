@@ -8,6 +8,7 @@
 #pragma once
 
 #include "hier/compose/compose.h"
+#include "runtime/base/constants.h"
 #include <stddef.h>
 
 struct hx_cost_params {
@@ -23,6 +24,7 @@ struct hx_cost_params {
     double far_gb_s;                  /* levels inside a node: what the ranks of a domain together read of other domains' memory */
     double oversubscription;          /* ranks per core, at least 1 */
     double core_cache_bytes;          /* a core's part of the last-level cache; 0: slots that outgrow its own cause no fetch */
+    double own_gb_s;                  /* one rank copying within its own memory; 0: the node's constants are not measured */
     int shared_alloc;                 /* fetched data stands in memory of hx_alloc: copied without a system call */
     double least_message;             /* bytes: see hx_cost_cut, hx_cost_slices */
 };
@@ -76,6 +78,9 @@ double hx_cost_slices(const struct hx_cost_params *params, const struct hx_algor
 double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes);
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
+
+/* constants.c: put the constants of the node that are known in place of its parameters. */
+void hx_cost_constants(struct hx_cost_params *params, const struct hx_constants *constants);
 
 /* Predicted time of a candidate for `bytes` of the collective's vector (all-gather, reduce-scatter: of all blocks together). */
 struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,

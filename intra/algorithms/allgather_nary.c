@@ -31,7 +31,7 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    return (struct hx_counts){.hops = 1, .flags = g.owners, .work = {{g.owners, 1.0 / g.owners, 0}, {g.p, 1, 0}},
+    return (struct hx_counts){.hops = 1, .flags = g.owners, .work = {{g.owners, 1.0 / g.owners, 0}, {g.p, 1, 0}}, .own = 1.0 / g.p,
                               .read_by_all = 1.0 / g.p};
 }
 

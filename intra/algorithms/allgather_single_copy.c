@@ -34,7 +34,7 @@ static struct hx_counts counts(struct hx_group g)
     int all_own = g.owners == g.p; /* else the busiest member is one that owns nothing and fetches all */
 
     return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = all_own ? g.p - 1 : g.owners, .fetched = all_own ? (double)(g.p - 1) / g.p : 1,
-                              .work = {{g.p, all_own ? 1.0 / g.p : 0, 0}}, .read_by_all = 1.0 / g.p};
+                              .work = {{g.p, all_own ? 1.0 / g.p : 0, 0}}, .own = all_own ? 1.0 / g.p : 0, .read_by_all = 1.0 / g.p};
 }
 
 const struct hx_algorithm hx_allgather_single_copy = {

@@ -39,6 +39,7 @@ static struct hx_counts counts(struct hx_group g)
 }
 
 const struct hx_algorithm hx_allreduce_last_arriver = {
-    .name = "last_arriver", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .name = "last_arriver", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_FOLDS_AT_ONCE,
     .about = "2 hops, the last to come adds up all slots: more ranks than cores",
     .source = "Mellor-Crummey, Scott 1991 (centralized barrier)"};

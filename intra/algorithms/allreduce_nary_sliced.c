@@ -42,6 +42,6 @@ static struct hx_counts counts(struct hx_group g)
 }
 
 const struct hx_algorithm hx_allreduce_nary_sliced = {
-    .name = "nary_sliced", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .name = "nary_sliced", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY | HX_FOLDS_AT_ONCE,
     .about = "2 hops, each member adds up one block of all slots: medium and large vectors",
     .source = "n-ary reduce-scatter and all-gather"};

@@ -42,6 +42,6 @@ static struct hx_counts counts(struct hx_group g)
 
 const struct hx_algorithm hx_allreduce_single_copy = {
     .name = "single_copy", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = counts,
-    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY | HX_FOLDS_AT_ONCE,
     .about = "3 hops, each member adds up one block of all inputs where they stand: large vectors",
     .source = "Ma et al. 2011 (KNEM, CMA)"};

@@ -37,7 +37,7 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, 0}, {g.owners, (double)g.p / g.owners, 0}}};
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, 0}, {g.owners, (double)g.p / g.owners, 0}}, .own = 2.0 / g.owners};
 }
 
 const struct hx_algorithm hx_alltoall_nary = {

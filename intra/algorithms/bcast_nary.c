@@ -27,7 +27,7 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    return (struct hx_counts){.hops = 1, .flags = 1, .work = {{1, 1, 0}, {g.p, 1, 0}}, .read_from_one = 1};
+    return (struct hx_counts){.hops = 1, .flags = 1, .work = {{1, 1, 0}, {g.p, 1, 0}}, .overlaps = 1, .read_from_one = 1};
 }
 
 const struct hx_algorithm hx_bcast_nary = {

@@ -36,7 +36,7 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{1, 1, 0}, {g.p - 1, 1.0 / g.p, 0}}};
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p - 1, 1.0 / g.p, 0}, {1, 1, 0}}, .overlaps = 1, .own = 1.0 / g.p};
 }
 
 const struct hx_algorithm hx_gather_nary = {

@@ -29,7 +29,7 @@ static void build(struct hx_builder *b)
 static struct hx_counts counts(struct hx_group g)
 {
     return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = (double)(g.p - 1) / g.p,
-                              .work = {{g.p, 1.0 / g.p, 0}}};
+                              .work = {{g.p, 1.0 / g.p, 0}}, .own = 1.0 / g.p};
 }
 
 const struct hx_algorithm hx_gather_single_copy = {

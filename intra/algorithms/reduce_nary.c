@@ -32,5 +32,5 @@ static struct hx_counts counts(struct hx_group g)
 }
 
 const struct hx_algorithm hx_reduce_nary = {
-    .name = "nary", .coll = HX_COLL_REDUCE, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .name = "nary", .coll = HX_COLL_REDUCE, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY | HX_FOLDS_AT_ONCE,
     .about = "1 hop, the root adds up all slots: small vectors", .source = "shared-memory flag exchange"};

@@ -29,10 +29,10 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, 0}, {g.owners, 0, (double)g.p / g.owners}},
+    return (struct hx_counts){.hops = 1, .flags = g.p - 1, .work = {{g.p, 1, 0}, {g.owners, 0, (double)g.p / g.owners}}, .own = 1.0 / g.owners,
                               .read_in_parts = 1.0 / g.p};
 }
 
 const struct hx_algorithm hx_reduce_scatter_nary = {
-    .name = "nary", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY,
+    .name = "nary", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = counts, .needs = HX_NEEDS_SHARED_MEMORY | HX_FOLDS_AT_ONCE,
     .about = "1 hop, each owner adds up its block of all slots", .source = "n-ary reduce-scatter"};

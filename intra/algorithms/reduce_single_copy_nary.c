@@ -32,6 +32,6 @@ static struct hx_counts counts(struct hx_group g)
 
 const struct hx_algorithm hx_reduce_single_copy_nary = {
     .name = "single_copy_nary", .coll = HX_COLL_REDUCE, .build = build, .counts = counts,
-    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY,
+    .needs = HX_NEEDS_SHARED_MEMORY | HX_NEEDS_SINGLE_COPY | HX_FOLDS_AT_ONCE,
     .about = "2 hops, the root adds up all inputs where they stand: few members",
     .source = "Ma et al. 2011 (KNEM, CMA)"};

@@ -293,7 +293,9 @@ enum hx_needs {
     HX_NEEDS_SINGLE_COPY = 8,   /* members read each other's memory: FETCH */
     HX_NEEDS_LEVELS = 16,       /* inside the nodes: it is a stage for each, see hier/compose/levels.c */
     HX_PASSES_RING = 32,        /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
-    HX_TAKES_CHANNELS = 64      /* several may run side by side, each on its part of the vector, see hier/compose/flat.c */
+    HX_TAKES_CHANNELS = 64,     /* several may run side by side, each on its part of the vector, see hier/compose/flat.c */
+    HX_FOLDS_AT_ONCE = 128      /* each element of the result is one fold of all members' contributions in their order, so that all such
+                                 * algorithms give the same bits */
 };
 
 /* How a plan may fold what ranks contribute to a reduction. */
@@ -347,6 +349,8 @@ struct hx_counts {
     double calls, fetched;            /* by single copy: system calls of each member, and what it reads by them */
     struct hx_work work[2];           /* one after the other */
     int runs_ahead;                   /* but the first of these work on the next slice while the second work on this one */
+    int overlaps;                     /* likewise; known only where the constants of the node are measured */
+    double own;                       /* of what members copy, or do not copy at all: their own part, in their own memory */
     int elects;                       /* the last arriver works for all; others may wake earlier */
     /* data that members read from each other's memory, from each of the others: */
     double read_by_all, read_by_one;  /* every member the same, or one member */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The node's parameters from its measured constants. Calls are taken to be a mix: half of them cold, half warm. */
+#include "hier/cost/cost.h"
+#include <math.h>
+
+static void set(double *parameter, double value)
+{
+    if (value > 0)
+        *parameter = value;
+}
+
+/* In GB/s, so that a copy takes the geometric mean of its cold and its warm time. */
+static double mix_gb_s(int32_t cold_mb_s, int32_t warm_mb_s)
+{
+    return 1e-3 * sqrt((double)cold_mb_s * (double)warm_mb_s);
+}
+
+void hx_cost_constants(struct hx_cost_params *params, const struct hx_constants *constants)
+{
+    set(&params->intra_alpha_us, 1e-3 * constants->hand_off_ns);
+    set(&params->intra_gb_s, mix_gb_s(constants->slot_cold_mb_s, constants->slot_warm_mb_s));
+    set(&params->own_gb_s, 1e-3 * constants->own_mb_s);
+    set(&params->reduce_gb_s, 1e-3 * constants->fold_mb_s);
+    set(&params->fetch_us, 1e-3 * constants->call_ns);
+    set(&params->fetch_gb_s, mix_gb_s(constants->fetch_cold_mb_s, constants->fetch_warm_mb_s));
+}
