@@ -56,7 +56,7 @@ void hx_env_release(struct hx_env *env);
 /* Is this value only asterisks? Then hx_env_load has overwritten HX_SECRET, in a parent of this process or in this process before exec. */
 int hx_secret_is_hidden(const char *secret);
 
-/* A launcher's own variable (PMI_*, PMIX_*, SLURM_*), or NULL when it is unset or empty. */
+/* A variable of others (PMI_*, PMIX_*, SLURM_*, HOME, XDG_CACHE_HOME), or NULL when it is unset or empty. */
 const char *hx_env_launcher(const char *name);
 
 /* All JOB settings as one line of text "HX_A=x HX_B=y" (values percent-encoded), and back: rank 0 packs, others unpack

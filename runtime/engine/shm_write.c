@@ -27,6 +27,11 @@ static int can_tell(void)
 #endif
 }
 
+int hx_share_is_far(double line_ns, int64_t far_ns)
+{
+    return far_ns == 0 || (line_ns >= (double)far_ns && can_tell());
+}
+
 /* Read a line that another rank has written at the end of a call. Ranks take turns, so that no two read the same line at once: a
  * line arrives sooner from a neighbour that has just got it. The clock's own time is measured too. */
 static void measure(const struct hx_node *node, struct hx_distance *distance)

@@ -30,5 +30,8 @@ struct hx_engine;
 /* Can this processor move a line to the shared cache? */
 int hx_can_demote(void);
 
+/* Does this rank write around the caches if a line of another rank is under way for so long? It does so on AMD's processors only. */
+int hx_share_is_far(double line_ns, int64_t far_ns);
+
 /* As memcpy, of at least HX_SHARE_LEAST bytes into this rank's part of the shared segment, on behalf of the engine's call under way. */
 void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes);

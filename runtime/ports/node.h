@@ -31,6 +31,7 @@
  */
 #pragma once
 
+#include "runtime/base/constants.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/plan.h"
 #include "runtime/ports/transport.h"
@@ -175,6 +176,18 @@ struct hx_last_words {
     char text[HX_LAST_WORDS_BYTES];
 };
 
+#define HX_PROBE_GONE UINT32_MAX
+/* Two ranks measure the constants of rank 0's node (runtime/start/constants_measure.c). The first asks: it stores turn with release after its
+ * other members. The second acquires it, does what is asked, writes its own members and stores the same turn with release; the first
+ * acquires that. HX_PROBE_GONE: this side asks or answers no more. */
+struct hx_probe_side {
+    _Alignas(HX_LINE_BYTES) _Atomic uint32_t turn;
+    uint32_t task, piece; /* of the first: what to do, with which piece of its memory */
+    uint32_t line_ns;     /* of the first, once it is known */
+    uint32_t took_ns;     /* of the second: for the task */
+    uintptr_t memory;     /* of the second: where the first may read it */
+};
+
 /* Start-up state, at the beginning of the segment. */
 struct hx_node_header {
     uint64_t magic;
@@ -194,6 +207,9 @@ struct hx_node_header {
     struct hx_net_refusals refused; /* likewise */
     _Atomic int32_t table_state; /* in so many rounds the job table was completed; -1: it will not be, failure says why */
     int32_t is_final;            /* read after table_state is set: there is no further round */
+    struct hx_constants constants; /* likewise: of rank 0's node */
+    struct hx_probe_side probe[2];
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t probe_line; /* the second writes it, and the first measures how long reading takes */
 };
 
 struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead and finished */

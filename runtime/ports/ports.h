@@ -2,6 +2,7 @@
 /* The tables of operations through which the runtime reaches segment, network and planner. */
 #pragma once
 
+#include "runtime/base/constants.h"
 #include "runtime/base/counters.h"
 #include "runtime/bootstrap/bootstrap.h"
 #include "runtime/plan/plan.h"
@@ -17,6 +18,7 @@ struct hx_job {
     int max_local;         /* ranks of the largest node of the job, on which sizes of slots depend; 0: as the shape has */
     int nranks;            /* of the job; 0: as the shape has */
     int map;               /* rank 0 logs where every rank runs */
+    struct hx_constants constants; /* of rank 0's node */
 };
 
 /* Sharing a segment with the ranks of this node. intra/segment/join.c. */

@@ -133,6 +133,8 @@ static hx_status_t node_put(struct hx_world *world, const struct hx_place *place
 
     if (out)
         fwrite(&facts, sizeof(facts), 1, out);
+    if (out && world->process.rank == 0)
+        fwrite(&world->process.job.constants, sizeof(struct hx_constants), 1, out);
     for (int i = 0; out && i < node->n; i++) {
         const struct hx_job_entry *entry = &node->table[node->ranks[i]];
         struct hx_rank_head head = {.rank = node->ranks[i], .address_bytes = (int32_t)entry->address_bytes};
@@ -170,6 +172,12 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
         return -1;
     memcpy(&facts, at, sizeof(facts));
     at += sizeof(facts);
+    if (leader == 0) {
+        if ((size_t)(end - at) < sizeof(header->constants))
+            return -1;
+        memcpy(&header->constants, at, sizeof(header->constants));
+        at += sizeof(header->constants);
+    }
     header->single_copy &= facts.single_copy;
     if (facts.milli_per_cpu > header->milli_per_cpu)
         header->milli_per_cpu = facts.milli_per_cpu;
@@ -350,6 +358,7 @@ hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *pla
         hx_failure_keep(failure, world->process.rank, placed);
         if (failure->status == HX_SUCCESS && world->process.env->single_copy)
             hx_fetch_try(shared);
+        hx_constants_settle(world, place, failure->status == HX_SUCCESS);
     }
     do {
         if (shared)

@@ -62,6 +62,8 @@ static void world_log(const struct hx_world *world, const struct hx_comm *comm, 
     const struct hx_shared *shared = world->process.shared;
     char shape[256], slots[HX_SIZE_BYTES], piece[HX_SIZE_BYTES];
 
+    const struct hx_constants *constants = &world->process.job.constants;
+    hx_debug("constants of the node: %s, hash %016llx", hx_constants_source_names[constants->source], (unsigned long long)constants->hash);
     if (world->process.rank != 0)
         return;
     hx_shape_format(comm->members.shape, shape, sizeof(shape));
@@ -153,6 +155,9 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
     world->process.job.nranks = world->process.size;
     world->process.job.single_copy = world->process.shared->header->single_copy;
     world->process.job.ranks_per_cpu = world->process.shared->header->milli_per_cpu / 1e3;
+    world->process.job.constants = world->process.job.single_copy ? world->process.shared->header->constants : (struct hx_constants){0};
+    if (hx_share_is_far(world->process.job.constants.line_ns, world->process.env->far_ns))
+        world->process.distance.ns = world->process.job.constants.line_ns; /* until this rank has measured its own */
     if (!world->process.job.single_copy)
         hx_fetch_end();
     if (world->process.net && (status = peers_connect(world)) != HX_SUCCESS)

@@ -17,6 +17,7 @@ struct hx_node_facts { /* the first part of the value that a node's leader puts 
     int32_t ranks;         /* 0: a failure follows instead */
     int32_t single_copy;   /* they can read each other's memory */
     int32_t milli_per_cpu; /* ranks per 1000 usable cores */
+    /* rank 0's value: struct hx_constants follows */
 };
 
 struct hx_rank_head { /* then of each of its ranks; its address follows */
@@ -26,6 +27,10 @@ struct hx_rank_head { /* then of each of its ranks; its address follows */
 
 /* Likewise: ranks that share this machine's cores, per usable core. */
 double hx_world_ranks_per_cpu(const struct hx_world *world, const struct hx_place *place);
+
+/* constants_find.c: the first rank of rank 0's node leaves the constants of that node in job.constants; the second helps to measure them. All
+ * ranks of all nodes may call it. Afterwards fence 3 hands them out. fit: this rank can start so far. */
+void hx_constants_settle(struct hx_world *world, const struct hx_place *place, int fit);
 
 /* exchange.c: fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
 hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure);
