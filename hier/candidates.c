@@ -38,6 +38,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->forced_lanes = env->lanes;
     planner->forced_slice = env->slice;
     planner->forced_turns = env->turns < HX_TURNS_MOST ? env->turns : HX_TURNS_MOST;
+    planner->constants = job->constants;
     hx_cost_defaults(&planner->cost, job->ranks_per_cpu * part_of_sharers(env, shape, job));
     if (job->cpus_per_node > 0 && (double)job->llc_bytes / job->cpus_per_node < planner->cost.core_cache_bytes)
         planner->cost.core_cache_bytes = (double)job->llc_bytes / job->cpus_per_node;
@@ -94,6 +95,8 @@ static void candidate_add(struct candidate_list *list, const struct hx_candidate
         return;
     if (list->n < HX_MAX_CANDIDATES && hx_candidate_fits(candidate, list->planner->shape))
         list->items[list->n++] = *candidate;
+    if (list->n > 0)
+        list->items[list->n - 1].exact = list->folding == HX_FOLDS_EXACTLY;
 }
 
 /* On one channel, two, twice as many ..., unless the settings say how many. */
@@ -353,17 +356,38 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
     return list.n;
 }
 
-int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes)
+struct hx_cost_params hx_planner_params(const struct hx_planner *planner)
+{
+    struct hx_cost_params params = planner->cost;
+
+    if (planner->node_points == 0)
+        hx_cost_constants(&params, &planner->constants);
+    return params;
+}
+
+/* The cheapest of the candidates whose results have the same bits as those of `like`; -1: of all. */
+static int cheapest(const struct hx_planner *planner, const struct hx_cost_params *params, const struct hx_candidate *candidates, int n,
+                    double bytes, int like)
 {
     double least = 0;
     int best = -1;
 
     for (int i = 0; i < n; i++) {
-        double us = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes).total_us;
+        if (like >= 0 && !hx_candidates_fold_alike(&candidates[like], &candidates[i], planner->shape))
+            continue;
+        double us = hx_cost_of(params, planner->shape, &candidates[i], bytes).total_us;
         if (best < 0 || us < least) {
             best = i;
             least = us;
         }
     }
     return best;
+}
+
+int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes)
+{
+    const int best = cheapest(planner, &planner->cost, candidates, n, bytes, -1);
+    const struct hx_cost_params params = hx_planner_params(planner);
+
+    return best < 0 || planner->constants.source == HX_CONSTANTS_BUILT_IN ? best : cheapest(planner, &params, candidates, n, bytes, best);
 }

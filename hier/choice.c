@@ -41,14 +41,15 @@ static int losers_compare(const void *a, const void *b)
 /* The other candidates, the fastest first, and where each takes longer than the best one. */
 static void losers_explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, double bytes)
 {
-    const struct hx_cost least = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes);
+    const struct hx_cost_params params = hx_planner_params(planner);
+    const struct hx_cost least = hx_cost_of(&params, planner->shape, &candidates[best], bytes);
     struct loser *losers = malloc((size_t)n * sizeof(*losers));
     char name[HX_CANDIDATE_NAME_BYTES];
     int nlosers = 0;
 
     for (int i = 0; losers && i < n; i++)
         if (i != best)
-            losers[nlosers++] = (struct loser){hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes), i};
+            losers[nlosers++] = (struct loser){hx_cost_of(&params, planner->shape, &candidates[i], bytes), i};
     if (nlosers) {
         qsort(losers, (size_t)nlosers, sizeof(*losers), losers_compare);
         fprintf(stderr, "hierax plan:      us ratio  inside between rounds  not chosen\n");
@@ -65,7 +66,8 @@ static void losers_explain(const struct hx_planner *planner, const struct hx_can
 static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, struct hx_traits traits, double bytes,
                     const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
-    const double predicted_us = hx_cost_of(&planner->cost, planner->shape, &candidates[best], bytes).total_us;
+    const struct hx_cost_params params = hx_planner_params(planner);
+    const double predicted_us = hx_cost_of(&params, planner->shape, &candidates[best], bytes).total_us;
     const enum hx_coll coll = candidates[best].coll;
     char name[HX_CANDIDATE_NAME_BYTES], size[HX_SIZE_BYTES], plan_size[HX_SIZE_BYTES], between[48] = "";
     int members, sized = hx_coll_gets(coll) != HX_HOLDS_NOTHING;
@@ -78,6 +80,9 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     fprintf(stderr, "hierax plan:   predicted %.1f us; %llu slice%s%s; plan of %s\n", predicted_us,
             (unsigned long long)choice->fine_slices, choice->fine_slices == 1 ? "" : "s", between,
             hx_size_format(hx_plan_bytes(choice->plan), plan_size));
+    if (planner->constants.source != HX_CONSTANTS_BUILT_IN && planner->node_points == 0)
+        fprintf(stderr, "hierax plan:   constants of the node: %s, hash %016llx\n", hx_constants_source_names[planner->constants.source],
+                (unsigned long long)planner->constants.hash);
     if (planner->cost.shared_alloc)
         fprintf(stderr, "hierax plan:   for buffers of hx_alloc\n");
     if (planner->shape->ring && hx_candidate_sender(&candidates[best], planner->shape, &members)->needs & HX_PASSES_RING) {

@@ -47,6 +47,7 @@ struct hx_planner {
     const struct hx_shape *shape;
     int rank;
     struct hx_cost_params cost;
+    struct hx_constants constants; /* of rank 0's node: see hx_planner_params */
     int node_points, net_points; /* that its parameters were fitted to, by the table; 0: defaults */
     size_t bank_bytes, live_bytes; /* slots of one rank, on the fullest node: all there are, what stays in the cache */
     int64_t forced_lanes, forced_slice, forced_turns;
@@ -69,7 +70,11 @@ struct hx_planner {
 int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, double bytes,
                           struct hx_candidate *candidates, const char **fallback);
 
-/* The cheapest of them. */
+/* The parameters by which plans are compared: cost, and the constants of the node that are known, unless a table has values of the node. */
+struct hx_cost_params hx_planner_params(const struct hx_planner *planner);
+
+/* The cheapest of them. Measured constants choose only among the plans that give the same bits as the cheapest one by the other parameters:
+ * results do not depend on measurements. */
 int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes);
 
 /* forced.c: the settings that force algorithms, NAME[:SIZES],...; check them for this shape, HX_ERR_ENV with a detail; make names of

@@ -55,6 +55,8 @@ tests_system_notify_LDFLAGS = $(in_tree)
 tests_system_again_LDADD = libhierax.la
 tests_system_again_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/notify.sh tests/system/again.sh
+noinst_PROGRAMS += tests/system/constants
+dist_tests_list += tests/system/constants.sh
 
 noinst_PROGRAMS += tests/system/unlike
 dist_tests_list += tests/system/unlike.sh

@@ -161,6 +161,26 @@ static struct json_object *settings_tell(const struct hx_comm *comm)
     return list;
 }
 
+/* ---- constants ---- */
+
+/* If a value is not known, the cost model keeps its own, which is built in. */
+static struct json_object *constants_tell(const struct hx_world *world)
+{
+    const struct hx_constants *constants = &world->process.job.constants;
+    const char *source = hx_constants_source_names[constants->source];
+    struct json_object *list = json_object_new_array();
+    char hash[32] = "";
+
+    if (constants->source != HX_CONSTANTS_BUILT_IN)
+        snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)constants->hash);
+    for (const struct hx_constant_row *row = hx_constant_rows; row->name; row++) {
+        const int value = hx_constant_value(constants, row);
+        json_object_array_add(list, info_new("constant=%s value=%p source=%s meaning=%s", row->name, value ? json_object_new_int(value) : NULL,
+                                             value ? source : hx_constants_source_names[HX_CONSTANTS_BUILT_IN], row->about));
+    }
+    return info_new("source=%s hash=%s values=%p", source, hash[0] ? hash : NULL, list);
+}
+
 /* ---- counters ---- */
 
 static struct json_object *counters_tell(const struct hx_world *world)
@@ -289,8 +309,8 @@ struct json_object *info_all(struct hx_comm *comm)
     }
     struct json_object *machine = machine_tell(topo), *job = job_tell(comm), *all = NULL;
     if (job && comm->members.rank == 0)
-        all = info_new("build=%p machine=%p network=%p job=%p settings=%p model=%p counters=%p", build_tell(), machine,
-                       network_tell(comm->world, topo), job, settings_tell(comm), info_model(comm), counters_tell(comm->world));
+        all = info_new("build=%p machine=%p network=%p job=%p settings=%p model=%p constants=%p counters=%p", build_tell(), machine,
+                       network_tell(comm->world, topo), job, settings_tell(comm), info_model(comm), constants_tell(comm->world), counters_tell(comm->world));
     else if (job)
         all = info_new("machine=%p job=%p", machine, job);
     else

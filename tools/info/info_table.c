@@ -103,14 +103,16 @@ struct json_object *info_model(const struct hx_comm *comm)
 {
     struct json_object *list = json_object_new_array();
     const struct hx_planner *planner = comm->members.planner;
-    struct hx_cost_params params = planner->cost;
+    const struct hx_cost_params before = planner->cost;
+    struct hx_cost_params params = hx_planner_params(planner);
 
     for (int k = 0; k < HX_COST_PARAMETERS; k++) {
         const int net = hx_cost_parameters[k].net, points = net ? planner->net_points : planner->node_points;
         if (net && comm->members.shape->nnodes == 1)
             continue;
         struct json_object *o = parameter_tell(k, planner->provider, *hx_cost_parameter(&params, k), points);
-        info_add(o, "source=%s", points ? "table" : "default");
+        const int by_constants = memcmp((const char *)&before + hx_cost_parameters[k].offset, hx_cost_parameter(&params, k), sizeof(double)) != 0;
+        info_add(o, "source=%s", by_constants ? hx_constants_source_names[planner->constants.source] : points ? "table" : "default");
         json_object_array_add(list, o);
     }
     return list;

@@ -175,6 +175,8 @@ struct plan_job *plan_job_open(const struct plan_options *options, const char *s
     rank_check("root", options->root, job);
     rank_check("rank", options->rank, job);
     facts.single_copy = (int)job->env.single_copy;
+    if (facts.single_copy) /* as in a job */
+        facts.constants = options->constants;
     facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
     facts.ranks_per_cpu = job->shape->max_local / facts.cpus_per_node;
     if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)

@@ -27,6 +27,8 @@ struct plan_options {
     uint64_t *sizes;
     int nsizes;
     double model[HX_COST_PARAMETERS]; /* 0: as it is by default */
+    struct hx_constants constants; /* of --constants */
+    const char *constants_path;    /* NULL: none */
     uint64_t llc_bytes, max_ranks, rank, root;
     double cpus; /* of a node; 0: one per rank */
     hx_dtype_t dtype;

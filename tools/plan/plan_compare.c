@@ -59,6 +59,7 @@ static void side_refuse(const struct plan_job *job, const char *name)
 static struct point point_at(struct comparison *c, uint64_t bytes)
 {
     struct plan_job *job = plan_job_open(c->options, c->options->shapes[0], c->options->colls[0], bytes);
+    const struct hx_cost_params params = hx_planner_params(&job->planner);
     struct point point = {.bytes = job->bytes};
 
     for (int side = 0; side < 2; side++) {
@@ -66,7 +67,7 @@ static struct point point_at(struct comparison *c, uint64_t bytes)
         for (int i = 0; i < job->ncandidates; i++) {
             const struct hx_candidate *one = &job->candidates[i];
             double us = fits(one, c->options->sides[side])
-                            ? hx_cost_of(&job->planner.cost, job->shape, one, job->bytes).total_us : HUGE_VAL;
+                            ? hx_cost_of(&params, job->shape, one, job->bytes).total_us : HUGE_VAL;
             if (us < HUGE_VAL && (!best || us < point.us[side])) {
                 best = one;
                 point.us[side] = us;
@@ -74,7 +75,7 @@ static struct point point_at(struct comparison *c, uint64_t bytes)
         }
         if (!best && (c->has_kept[side] || plan_named(job, c->options->sides[side], &c->kept[side]))) {
             best = &c->kept[side];
-            point.us[side] = hx_cost_of(&job->planner.cost, job->shape, best, job->bytes).total_us;
+            point.us[side] = hx_cost_of(&params, job->shape, best, job->bytes).total_us;
         }
         if (!best && c->must_have)
             side_refuse(job, c->options->sides[side]);

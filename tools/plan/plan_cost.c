@@ -38,7 +38,7 @@ static void make_free(struct hx_cost_params *params, enum plan_term term)
 
 static void line_fill(const struct plan_job *job, struct plan_line *line)
 {
-    struct hx_cost_params params = job->planner.cost;
+    struct hx_cost_params params = hx_planner_params(&job->planner);
     double before;
 
     line->cost = hx_cost_of(&params, job->shape, line->candidate, job->bytes);
@@ -181,7 +181,7 @@ int plan_lacks(const struct plan_job *job, struct plan_lack *lacks)
 
 double plan_time_us(const struct plan_job *job)
 {
-    struct hx_job facts = {.llc_bytes = job->options->llc_bytes, .single_copy = (int)job->env.single_copy};
+    struct hx_job facts = {.llc_bytes = job->options->llc_bytes, .single_copy = (int)job->env.single_copy, .constants = job->options->constants};
     int root = hx_coll_is_rooted(job->coll) ? (int)job->options->root : 0;
     double us[PLANNINGS];
 

@@ -38,6 +38,7 @@ static void arrows_add(struct json_object *j, const struct plan_rounds *rounds)
 static struct json_object *document_new(const struct plan_job *job, const struct plan_rounds *rounds)
 {
     struct json_object *j = json_object_new_object(), *levels, *columns;
+    const struct hx_cost_params params = hx_planner_params(&job->planner);
 
     json_add_int(j, "hierax_rounds", REPORT_VERSION);
     json_add_text(j, "collective", hx_coll_name(job->coll));
@@ -46,7 +47,7 @@ static struct json_object *document_new(const struct plan_job *job, const struct
     json_add_int(j, "bytes", (int64_t)job->bytes);
     json_add_int(j, "ranks", job->shape->nranks);
     json_add_int(j, "nodes", job->shape->nnodes);
-    json_add_real(j, "us", "%.6g", hx_cost_of(&job->planner.cost, job->shape, job->best, job->bytes).total_us);
+    json_add_real(j, "us", "%.6g", hx_cost_of(&params, job->shape, job->best, job->bytes).total_us);
     json_add_int(j, "fine_slices", (int64_t)job->sizes.fine_slices);
     json_add_int(j, "coarse_slices", (int64_t)job->sizes.coarse_slices);
     members_add(j, job->shape);

@@ -59,6 +59,8 @@ void plan_head_print(const struct plan_job *job)
            hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks,
            job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
            hx_size_format(job->options->llc_bytes, cache), job->planner.cost.oversubscription);
+    if (job->planner.constants.source != HX_CONSTANTS_BUILT_IN && !job->planner.node_points)
+        printf("constants of the node from %s, hash %016llx\n", job->options->constants_path, (unsigned long long)job->planner.constants.hash);
     if (job->planner.node_points || (job->planner.net_points && job->shape->nnodes > 1))
         printf("cost model from the table: of the node fitted to %d points, of %s to %d (0: default model)\n", job->planner.node_points,
                job->options->provider, job->planner.net_points);

@@ -65,13 +65,14 @@ void plan_point_add(struct json_object *points, const struct plan_job *job, cons
 struct json_object *plan_cost_json(struct plan_job *job, struct json_object *points)
 {
     struct json_object *j = plan_memory(json_object_new_object()), *model;
+    struct hx_cost_params params = hx_planner_params(&job->planner);
 
     json_add_int(j, "hierax_cost", COST_VERSION);
     json_add_text(j, "collective", hx_coll_name(job->coll));
     json_add_text(j, "dtype", hx_dtype_name(job->options->dtype));
     model = json_add_object(j, "model");
     for (int i = 0; hx_cost_parameters[i].name; i++)
-        add_real(model, hx_cost_parameters[i].name, *hx_cost_parameter(&job->planner.cost, i));
+        add_real(model, hx_cost_parameters[i].name, *hx_cost_parameter(&params, i));
     json_object_object_add(j, "points", points);
     return j;
 }

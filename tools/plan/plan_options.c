@@ -106,6 +106,28 @@ static int model_take(void *options, const char *text, char error[OPTION_TEXT_BY
     return i < 0 ? -1 : 0;
 }
 
+static int constants_take(void *options, const char *path, char error[OPTION_TEXT_BYTES])
+{
+    char machine[HX_CONSTANTS_MACHINE_BYTES];
+    struct plan_options *o = options;
+    hx_status_t status = hx_constants_read(path, &o->constants, machine);
+
+    o->constants_path = path;
+    if (status != HX_SUCCESS)
+        snprintf(error, OPTION_TEXT_BYTES, "--constants %s", status == HX_ERR_STATE ? path : hx_last_detail());
+    if (status == HX_ERR_STATE)
+        strncat(error, ": there is no such file", OPTION_TEXT_BYTES - strlen(error) - 1);
+    return status == HX_SUCCESS ? 0 : -1;
+}
+
+/* A parameter has one source. */
+static void constants_check(const struct plan_options *o)
+{
+    for (int k = 0; o->constants_path && hx_cost_parameters[k].name; k++)
+        if (o->model[k] > 0 && !hx_cost_parameters[k].net)
+            plan_refuse("--model %s and --constants both set parameters of the node: use one of them", hx_cost_parameters[k].name);
+}
+
 static int algorithm_take(void *options, const char *name, char error[OPTION_TEXT_BYTES])
 {
     struct plan_options *o = options;
@@ -168,6 +190,7 @@ static const struct option_row option_rows[] = {
     {"root", 0, "R", "root of collectives that have one (default 0)", 2, CHOOSES, IS_COUNT(root, 0, 1 << 24)},
     {"model", 0, "NAME=VALUE", "a parameter of the cost model, see below (default: HX_TABLE's, else EFA's). May be repeated",
      2, CHOOSES, IS_TAKEN(model_take)},
+    {"constants", 0, "FILE", "use these constants of a node, as measured by a job: see HX_CONSTANTS", 2, CHOOSES, IS_TAKEN(constants_take)},
     {"rank", 0, "R", "show this rank only (explain: default 0)", 3, EXPLAIN | DRAW, IS_COUNT(rank, 0, 1 << 24)},
     {"all-ranks", 0, NULL, "show the steps of all ranks", 3, EXPLAIN, IS_FLAG(all_ranks)},
     {"json", 0, NULL, "write JSON; coll_plan COMMAND --help explains the keys", 3, EXPLAIN | COST | DRAW | COMPARE, IS_FLAG(json)},
@@ -248,6 +271,7 @@ void plan_options_parse(struct plan_options *o, int argc, char **argv)
     const unsigned command = 1u << o->command;
     o->rank = o->one_rank ? o->rank : 0;
     o->by_table = (EXPLAIN | DRAW) & command && !o->nalgorithms;
+    constants_check(o);
     o->by_model = ((EXPLAIN | DRAW | COST | COMPARE) & command) != 0;
     for (int i = 0; !o->by_model && o->settings[i]; i++)
         if (!strncmp(o->settings[i], "HX_TABLE", 8))

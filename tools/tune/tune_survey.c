@@ -47,9 +47,10 @@ void tune_survey_find(const struct tuner *t, const struct tune_point *point, int
     if (by_table)
         tuned = hx_planner_tuned(planner, point->coll, traits, bytes, candidates, n, &pick);
     const int best = hx_planner_best(planner, candidates, n, bytes), first = pick >= 0 ? pick : best;
+    const struct hx_cost_params params = hx_planner_params(planner);
     *survey = (struct tune_survey){.n = lanes_add(planner->shape, candidates, n)};
     for (int i = 0; i < survey->n; i++) {
-        survey->plans[i].predicted_us = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes).total_us;
+        survey->plans[i].predicted_us = hx_cost_of(&params, planner->shape, &candidates[i], bytes).total_us;
         hx_candidate_name(&candidates[i], survey->plans[i].name);
     }
     if (survey->n == 0) {
