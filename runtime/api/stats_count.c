@@ -23,6 +23,7 @@ static void engine_add(const struct hx_engine *engine, struct hx_counters *c)
     c->ring_messages += engine->ring_messages;
     c->ring_bytes += engine->ring_bytes;
     c->fetches += engine->fetches;
+    c->fetches_refused += engine->asks.refused;
     c->fetched_bytes += engine->fetched_bytes;
     c->shared_alloc_bytes += engine->shared_alloc_bytes;
     c->streamed_bytes += engine->streamed_bytes;

@@ -44,6 +44,8 @@ static int step_awaited(const struct hx_run *run, const struct hx_instance *inst
 {
     if (step->op == HX_OP_JOIN && instance->cursor < step->n)
         return instance->transfers[step->handle + instance->cursor].net.peer;
+    if (step->op == HX_OP_FETCH && instance->cursor)
+        return run->engine->members->ranks[instance->stage->stage->members[step->peer]];
     if (step->op == HX_OP_AWAIT && instance->cursor < step->n)
         return run->engine->members->ranks[instance->stage->stage->members[step->peer + instance->cursor]];
     return -1;

@@ -90,6 +90,7 @@ static hx_status_t places_assign(const struct hx_node *node, const struct hx_cho
     /* parts as long as they can be: plans of as many parts share no memory in calls with different parts */
     bound->turn_bytes = slots ? node->shared->bank_bytes / turns : 0;
     bound->turn_mask = turns - 1;
+    bound->rings = ring;
     if (slots > node->shared->bank_bytes)
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s needs %zu bytes of slots, but there are %zu", bound->plan->name,
                        hx_coll_name(bound->plan->coll), slots, node->shared->bank_bytes);

@@ -34,6 +34,8 @@ hx_status_t hx_engine_open(struct hx_engine *engine, struct hx_process *process,
     engine->mine = hx_node_control(&engine->node, engine->node.me);
     engine->mine->pid = getpid();
     atomic_store_explicit(&engine->mine->waits_for, 0, memory_order_relaxed); /* left by an earlier communicator, like failed */
+    atomic_store_explicit(&engine->mine->asked, 0, memory_order_relaxed); /* likewise */
+    engine->asks.looked = atomic_load_explicit(&engine->mine->asks, memory_order_relaxed);
     atomic_store_explicit(&engine->mine->failed, 0, memory_order_relaxed);    /* others look at it only when all have agreed on this one */
     engine->passed = &process->shared->passed[process->shared->me].lines[HX_PASSED_STAMP].stamp;
     engine->queues = calloc(queues, sizeof(*engine->queues));
@@ -89,5 +91,6 @@ void hx_engine_close(struct hx_engine *engine)
     free(engine->queues);
     free(engine->active);
     free(engine->pairs);
+    free(engine->asks.answers);
     memset(engine, 0, sizeof(*engine));
 }

@@ -38,6 +38,20 @@ struct hx_transfer {
     size_t within;
 };
 
+/* Data that this rank asks others of its node for, or they ask it for, because the kernel refuses to read it: see fetch_ask.c. */
+struct hx_asks {
+    const struct hx_instance *reader; /* the slice whose FETCH asks; NULL: none */
+    struct hx_transfer arrival;       /* the data that it awaits */
+    uint64_t number;                  /* of its asks */
+    uint64_t looked;                  /* at this rank's asks, which were so many then */
+    struct hx_answer {
+        uint64_t asked; /* the last one that was answered */
+        struct hx_transfer sent;
+    } *answers;         /* [ranks of the node]; NULL until used */
+    uint64_t last_call; /* in which this rank has asked, or was asked */
+    uint64_t refused;   /* reads that the kernel has refused */
+};
+
 #define HX_TINY_SLOT HX_SPACE_COUNT /* the space of a SLOT that stands beside a flag */
 
 /* The place of an operand: bytes after the base of its space. */
@@ -70,7 +84,7 @@ struct hx_instance { /* one slice of one stage under way */
     uint64_t slice;
     uint64_t since;  /* HX_TRACE: when it was started */
     uint32_t pc;     /* the next step */
-    uint32_t cursor; /* progress of an AWAIT or JOIN; 0 outside of these */
+    uint32_t cursor; /* progress of an AWAIT or JOIN, or of a FETCH that asks; 0 outside of these */
     struct hx_transfer *transfers;
 };
 
@@ -116,6 +130,7 @@ struct hx_bound {
     size_t turn_bytes, turn_mask; /* of the bank: parts of so many bytes (0: it uses none), their number less one */
     int runs_inline; /* one slice, stage after stage: run_inline */
     int offers;      /* some stage offers the call's buffers */
+    int rings;       /* of each pair of ranks, that its messages use on this rank */
     int fast_path;   /* runs inline, and that is all there is to a call */
     const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */
     int awaits_all;
@@ -183,6 +198,7 @@ struct hx_engine {
     int blocks;              /* 1: the program is in a blocking call until the call under way ends; 0: it tests the call at times */
     uint64_t *pairs;         /* [ranks][2] messages received from each rank and sent to it: they replace call in match ids (pairs.h); or
                               * NULL */
+    struct hx_asks asks;
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, shared_alloc_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* the byte that a barrier sends and receives */
@@ -326,8 +342,21 @@ void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const 
 void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 /* The caller's buffers are its own again, though others may not have fetched what was offered: their calls fail. */
 void hx_fetch_withdraw(struct hx_control *mine);
-/* FETCH, done at once, or run->status says why not. */
-void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+/* FETCH. Returns 0 when it must wait for an answer of the rank whose memory the kernel refuses to read, or when run->status has become an
+ * error. */
+int hx_data_fetch(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
+
+/* fetch_ask.c: ask the step's peer for these bytes at an address of it. Only one slice of an engine asks at a time. */
+void hx_ask(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, void *to, uintptr_t from, size_t bytes);
+/* Is the answer complete? 0 also when run->status has become an error. */
+int hx_ask_ended(struct hx_run *run);
+/* Answer what other ranks ask in the call under way. To be called while the run waits, if it offers its buffers. */
+void hx_asks_answer(struct hx_run *run);
+static inline void hx_asks_look(struct hx_run *run)
+{
+    if (run->bound->offers && atomic_load_explicit(&run->engine->mine->asks, memory_order_relaxed) != run->engine->asks.looked)
+        hx_asks_answer(run);
+}
 
 void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step);
 /* The transfers of all slices under way, one after the other: for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);) at.t ... */

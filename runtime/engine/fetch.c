@@ -4,7 +4,8 @@
  * member puts nothing into a slot. This is one pass over the data instead of two, at the price of a system call. Memory of hx_alloc
  * is mapped here as well and copied without a system call (shared_alloc.c).
  * A member publishes its process and buffers in its control line, by its flag. It does not leave the call before the readers have
- * confirmed that they have read: the plan has steps for this, and the checker proves it. Only a call that fails, for example by
+ * confirmed that they have read: the plan has steps for this, and the checker proves it. If the kernel refuses to read memory,
+ * for example of memfd_secret or of a device, the reader asks the owner for the data (fetch_ask.c). Only a call that fails, for example by
  * HX_TIMEOUT, leaves earlier. Then the member clears the buffers in its line before the caller may write there. A reader that finds
  * them cleared after it has read fails too.
  */
@@ -32,6 +33,7 @@ struct pieces {
     size_t bytes;
     struct hx_view view; /* the part of its memory that is mapped here */
     size_t viewed;       /* bytes copied from there */
+    int refused;         /* the kernel has refused to read some */
 };
 
 void hx_fetch_withdraw(struct hx_control *mine)
@@ -86,6 +88,8 @@ static void pieces_read(struct hx_run *run, const struct hx_instance *instance, 
         run->status = ended_fail(run, rank, theirs->pid);
     else if (given_up(theirs, step->src.space == HX_OUT))
         run->status = given_up_fail(run, rank);
+    else if (reads && got != (ssize_t)p->bytes && run->bound->rings < HX_PAIR_RINGS)
+        p->refused = 1;
     else if (reads && got != (ssize_t)p->bytes)
         run->status = hx_fail(HX_ERR_NOMEM, "%s: cannot read %zu bytes of rank %d of the job, process %d: %s", run->name, p->bytes,
                               rank, theirs->pid, got < 0 ? strerror(error) : "its buffer is shorter than the buffer of this call");
@@ -114,33 +118,103 @@ static void piece_add(struct hx_run *run, const struct hx_instance *instance, co
     }
 }
 
-void hx_data_fetch(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+/* The pieces of a step, one after the other. */
+struct parts {
+    unsigned char *to;
+    uintptr_t from;
+    size_t bytes; /* of the next one, if it is the only one; else 0 */
+    struct hx_walk into, out_of;
+};
+
+static struct parts parts_of(const struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     struct hx_engine *engine = run->engine;
     const struct hx_bound_stage *bs = instance->stage;
     const struct hx_control *theirs = bs->controls[step->peer];
-    unsigned char *to = hx_operand_at(run, &step->dst);
-    uintptr_t from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset;
-    struct hx_walk into = {.spans = engine->spans[0]}, out_of = {.spans = engine->spans[1]};
-    struct pieces pieces; /* too long to be cleared */
+    struct parts parts = {.to = hx_operand_at(run, &step->dst)};
 
+    parts.from = atomic_load_explicit(&theirs->buffers[step->src.space == HX_OUT], memory_order_relaxed) + step->src.offset;
+    if (step->contiguous) {
+        parts.bytes = step->bytes;
+        return parts;
+    }
+    parts.into.spans = engine->spans[0];
+    parts.out_of.spans = engine->spans[1];
+    parts.into.n = hx_layout_spans(&bs->layout, step->dst.space, step->plan_step->block, step->plan_step->nblocks, step->plan_step->row,
+                                   instance->slice, engine->spans[0], engine->span_capacity);
+    hx_layout_spans_of(&bs->layout, bs->stage->members[step->peer], step->src.space, step->plan_step->block, step->plan_step->nblocks,
+                       instance->slice, engine->spans[1], engine->span_capacity);
+    return parts;
+}
+
+/* Returns the bytes of the next piece; 0: there is none. */
+static size_t part_next(struct parts *parts, unsigned char **to, uintptr_t *from)
+{
+    size_t bytes = parts->bytes;
+
+    *to = parts->to;
+    *from = parts->from;
+    parts->bytes = 0;
+    if (bytes || parts->into.i == parts->into.n)
+        return bytes;
+    bytes = hx_walk_left(&parts->into) < hx_walk_left(&parts->out_of) ? hx_walk_left(&parts->into) : hx_walk_left(&parts->out_of);
+    *to += hx_walk_at(&parts->into);
+    *from += hx_walk_at(&parts->out_of);
+    hx_walk_advance(&parts->into, bytes);
+    hx_walk_advance(&parts->out_of, bytes);
+    return bytes;
+}
+
+/* Ask for one piece after the other: cursor - 1 have arrived. Returns 1 when all have. */
+static int parts_ask(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    const struct hx_asks *asks = &run->engine->asks;
+
+    for (;;) {
+        struct parts parts = parts_of(run, instance, step);
+        unsigned char *to;
+        uintptr_t from;
+        size_t bytes = 0;
+
+        if (asks->reader) {
+            if (asks->reader != instance || !hx_ask_ended(run))
+                return 0;
+            instance->cursor++;
+        }
+        for (uint32_t i = 0; i < instance->cursor; i++)
+            bytes = part_next(&parts, &to, &from);
+        if (!bytes)
+            break;
+        hx_ask(run, instance, step, to, from, bytes);
+    }
+    instance->cursor = 0;
+    return 1;
+}
+
+int hx_data_fetch(struct hx_run *run, struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    const struct hx_engine *engine = run->engine;
+    const struct hx_control *theirs = instance->stage->controls[step->peer];
+    struct pieces pieces; /* too long to be cleared */
+    struct parts parts;
+    unsigned char *to;
+    uintptr_t from;
+
+    if (instance->cursor)
+        return parts_ask(run, instance, step);
+    parts = parts_of(run, instance, step);
     pieces.view = hx_peer_map_view(engine->process, (int)(theirs - engine->node.controls), theirs, step->src.space == HX_OUT);
     pieces.n = 0;
     pieces.bytes = pieces.viewed = 0;
-    if (step->contiguous) {
-        piece_add(run, instance, step, &pieces, to, from, step->bytes);
-        pieces_read(run, instance, step, &pieces);
-        return;
-    }
-    into.n = hx_layout_spans(&bs->layout, step->dst.space, step->plan_step->block, step->plan_step->nblocks, step->plan_step->row,
-                             instance->slice, engine->spans[0], engine->span_capacity);
-    hx_layout_spans_of(&bs->layout, bs->stage->members[step->peer], step->src.space, step->plan_step->block, step->plan_step->nblocks,
-                       instance->slice, engine->spans[1], engine->span_capacity);
-    for (size_t bytes; into.i < into.n; hx_walk_advance(&into, bytes), hx_walk_advance(&out_of, bytes)) {
-        bytes = hx_walk_left(&into) < hx_walk_left(&out_of) ? hx_walk_left(&into) : hx_walk_left(&out_of);
-        piece_add(run, instance, step, &pieces, to + hx_walk_at(&into), from + hx_walk_at(&out_of), bytes);
-    }
+    pieces.refused = 0;
+    for (size_t bytes; !pieces.refused && (bytes = part_next(&parts, &to, &from));)
+        piece_add(run, instance, step, &pieces, to, from, bytes);
     pieces_read(run, instance, step, &pieces);
+    if (!pieces.refused || run->status != HX_SUCCESS)
+        return run->status == HX_SUCCESS;
+    run->engine->asks.refused++;
+    instance->cursor = 1;
+    return parts_ask(run, instance, step);
 }
 
 /* ---- does it work here? -------------------------------------------------------------------------------------------- */

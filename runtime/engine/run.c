@@ -21,6 +21,7 @@ int hx_run_move_others(struct hx_run *run)
     struct hx_process *process = engine->process;
     int moved = engine->nactive ? hx_shm_rings_progress(engine) : 0;
 
+    hx_asks_look(run);
     if (moved)
         hx_wait_clock_renew(&engine->wait_clock);
     /* we may be waiting for a message */
@@ -50,6 +51,8 @@ static int inline_look(void *ctx)
 
     if (process->net || run->engine->nactive || process->active || process->p2p)
         hx_run_move_others(run);
+    else
+        hx_asks_look(run);
     if (hx_step_issue(run, run->waits->instance, run->waits) || run->status != HX_SUCCESS)
         return 1;
     if (run->waits->op == HX_OP_AWAIT && run->waits->instance->stage->mate != HX_NO_MATE)
@@ -335,6 +338,7 @@ int hx_run_advance(struct hx_engine *engine)
     do {
         if (hx_slices_finished(run->bound))
             return 1;
+        hx_asks_look(run);
         if (engine->nactive)
             engine->process->moves += (uint64_t)hx_shm_rings_progress(engine);
     } while (hx_slices_advance(run) && run->status == HX_SUCCESS && ++engine->process->moves);

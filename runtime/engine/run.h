@@ -41,8 +41,7 @@ static inline __attribute__((always_inline)) int hx_step_issue(struct hx_run *ru
         hx_data_copy(run, instance, step);
         return 1;
     case HX_OP_FETCH:
-        hx_data_fetch(run, instance, step);
-        return run->status == HX_SUCCESS;
+        return hx_data_fetch(run, instance, step);
     case HX_OP_REDUCE:
         hx_data_reduce(run, instance, step);
         return 1;

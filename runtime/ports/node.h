@@ -11,7 +11,7 @@
  * may have the same contexts, since every rank has rows of its own in each context. Pages that no call touches cost
  * no memory.
  *
- * Every line has one writer, except a bell, and the flags that an elected member raises for the first. Nothing is ever reset: epochs only
+ * Every line has one writer, except a bell, asks, and the flags that an elected member raises for the first. Nothing is ever reset: epochs only
  * grow, so calls need no exit barrier.
  *   flag      owner stores the epoch with release after writing its slot and stamp; a reader's acquire load of the epoch pairs with it
  *   ring      sender stores entry.full with release after the data, the receiver's acquire load pairs with it; the receiver
@@ -19,6 +19,8 @@
  *   buffers   allocs and shared_allocs: relaxed. A rank fetches only after it has seen a flag of the owner. The owner writes them again
  *             only after every rank that fetches has confirmed that it has finished. If the owner's call fails, it clears the
  *             buffers before it returns; a rank that has fetched checks them again (fetch.c)
+ *   asked     stored with release after asked_at and asked_bytes; the rank that is asked acquires it (fetch_ask.c). asks: relaxed, a
+ *             reason to look
  *   failed    stored with release after the rank's failure is written; a reader acquires it before it reads the failure
  *   refused   relaxed: no other data depends on it
  *   passed    relaxed: only the time that it takes to read matters
@@ -104,7 +106,7 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
 
 enum hx_control_failed { HX_WORKS, HX_FAILED, HX_REVOKED };
 
-struct hx_control { /* of one rank in one context; written by it alone */
+struct hx_control { /* of one rank in one context; written by it alone, but for asks */
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* stamp of the last call this rank has entered: (call << HX_SLICE_BITS) +
                                                        * signature */
     _Atomic uint64_t left;                            /* and left */
@@ -119,6 +121,11 @@ struct hx_control { /* of one rank in one context; written by it alone */
         _Atomic uint64_t inode;
         _Atomic uintptr_t base; /* its address there */
     } shared_allocs[2];         /* of those allocations */
+    _Atomic uint64_t asks;      /* how often other ranks have asked this rank for data, which the kernel refuses to read: runtime/engine/
+                                 * fetch_ask.c. They count here */
+    _Atomic uint64_t asked;     /* 0: this rank asks for nothing; else a number, and 1 + the place in the segment of the rank that it asks */
+    _Atomic uintptr_t asked_at; /* for so many bytes at that address of that rank */
+    _Atomic uint64_t asked_bytes;
     struct hx_flag flags[HX_NODE_FLAGS][HX_CALLS_KEPT]; /* index: call number % HX_CALLS_KEPT */
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
 };
