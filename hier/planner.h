@@ -116,6 +116,12 @@ hx_status_t hx_planner_plan(struct hx_planner *planner, const struct hx_candidat
 hx_status_t hx_planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, struct hx_traits traits,
                               uint64_t count, uint32_t elem_bytes, struct hx_choice *choice);
 
+/* rival.c: likewise. */
+hx_status_t hx_planner_rival(struct hx_planner *planner, const struct hx_plan *chosen, struct hx_traits traits, uint64_t count,
+                             uint32_t elem_bytes, struct hx_choice *rival);
+/* Do two candidates differ only in that one of them goes through slots and the other by single copy, with the same result bit by bit? */
+int hx_candidates_are_rivals(const struct hx_candidate *a, const struct hx_candidate *b);
+
 hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env, const struct hx_shape *shape, int rank,
                             const struct hx_job *job, const struct hx_net_profile *net); /* net NULL: EFA's */
 void hx_planner_release(struct hx_planner *planner);

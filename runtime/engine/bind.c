@@ -120,6 +120,7 @@ void hx_bound_release(struct hx_bound *bound)
     }
     for (struct hx_bound_step *step = bound->steps; step < bound->steps_end; step++)
         free(step->sources);
+    hx_bound_release(bound->rival);
     free(bound->starts);
     free(bound->heard);
     hx_plan_release(bound->plan);
@@ -315,7 +316,11 @@ static hx_status_t bound_new(struct hx_engine *engine, struct hx_call_key key, s
     hx_status_t status = hx_registry.planner->choose(engine->members->planner, key.coll, key.root, traits_of(&key),
                                                      key.count * (hx_dtype_bytes(key.dtype) / unit), unit, &choice);
 
-    return status == HX_SUCCESS ? hx_bind_plan(engine, key, &choice, out) : status;
+    if (status != HX_SUCCESS || (status = hx_bind_plan(engine, key, &choice, out)) != HX_SUCCESS)
+        return status;
+    if ((status = hx_adapt_bind(engine, *out, traits_of(&key))) != HX_SUCCESS)
+        hx_bound_release(*out);
+    return status;
 }
 
 hx_status_t hx_bind(struct hx_engine *engine, struct hx_call_key key, struct hx_bound **bound)

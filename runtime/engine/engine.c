@@ -79,6 +79,7 @@ void hx_engine_forget_bound(struct hx_engine *engine)
     for (int i = 0; i < HX_BOUND_SETS * HX_BOUND_WAYS; i++)
         hx_bound_release(engine->cache[i / HX_BOUND_WAYS][i % HX_BOUND_WAYS]);
     memset(engine->cache, 0, sizeof(engine->cache));
+    hx_adapt_free(engine); /* other plans may be chosen from now on */
 }
 
 void hx_engine_close(struct hx_engine *engine)

@@ -139,6 +139,9 @@ struct hx_bound {
     struct hx_bound_stage *stages;
     struct hx_bound_step *steps, *steps_end; /* of all stages that have only one slice, one after the other */
     int max_spans, max_sources;
+    int has_rival;            /* HX_ADAPT: its calls may run by another plan as well, see adapt.c */
+    struct hx_traits traits;  /* with which the plan was chosen */
+    struct hx_bound *rival;   /* NULL: not bound yet */
 };
 
 #define HX_BOUND_SETS 128 /* of the cache of bound plans: few kinds of call that a program makes in turn share one */
@@ -199,6 +202,8 @@ struct hx_engine {
     uint64_t *pairs;         /* [ranks][2] messages received from each rank and sent to it: they replace call in match ids (pairs.h); or
                               * NULL */
     struct hx_asks asks;
+    struct hx_adapt *adapt; /* HX_ADAPT; NULL: no call has taken part */
+    uint64_t adapt_rounds, adapt_changes;
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, shared_alloc_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* the byte that a barrier sends and receives */
@@ -294,6 +299,14 @@ static inline void hx_bind_stream(const struct hx_bound_stage *bs, uint32_t i, s
 
 /* Note of a step of a plan with pair counts which pair's block it moves. */
 hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step);
+
+/* adapt.c. Has the plan that was bound for a call a rival? Asked once, when it is bound. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_adapt_bind(struct hx_engine *engine, struct hx_bound *bound, struct hx_traits traits);
+/* Run a call of a plan that has one, by itself or by its rival. */
+hx_status_t hx_adapt_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
+void hx_adapt_free(struct hx_engine *engine);
+/* For tests: ns that are added to the time of a call by this plan. NULL: none. */
+extern uint64_t (*hx_adapt_extra_ns)(const struct hx_bound *bound);
 
 /* Bytes from the first part of a bank to that of a call; call may be a number modulo HX_CALLS_KEPT. */
 static inline size_t hx_bank_turn(const struct hx_node *node, const struct hx_bound *bound, uint64_t call)

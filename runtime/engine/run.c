@@ -270,9 +270,8 @@ static void buffers_tell(struct hx_run *run)
     run->base[HX_HEARD] = (unsigned char *)run->bound->heard;
 }
 
-/* More than one slice, or traced, or with lengths to learn, or buffers to offer. */
-static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name,
-                                                           const void *in, void *out)
+__attribute__((noinline)) hx_status_t hx_run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in,
+                                                       void *out)
 {
     struct hx_trace_open open;
     struct hx_run run;
@@ -303,7 +302,7 @@ hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, cons
     hx_status_t status;
 
     if (!bound->fast_path)
-        return run_at_length(engine, bound, name, in, out);
+        return bound->has_rival ? hx_adapt_run(engine, bound, name, in, out) : hx_run_at_length(engine, bound, name, in, out);
     engine->running = HX_RUNS;
     if (run_enter(&run, engine, bound, name, in, out, 0) || run_wait(&run, slots_look, 1))
         run_inline(&run);

@@ -60,3 +60,6 @@ dist_tests_list += tests/system/constants.sh
 
 noinst_PROGRAMS += tests/system/unlike
 dist_tests_list += tests/system/unlike.sh
+
+noinst_PROGRAMS += tests/system/adapted
+dist_tests_list += tests/system/adapt.sh
