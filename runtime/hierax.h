@@ -519,49 +519,61 @@ typedef struct hx_plan_info {
 HX_CALL hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                  int root, hx_plan_info_t *info);
 
-/* ---- messages between two ranks ------------------------------------------------------------------------------- */
+/* ---- messages between two ranks --------------------------------------------------- */
 
-/* Send count elements of buf to rank dest of comm. The receiver names this rank and the same tag. tag: 0 or more. There is no wildcard.
- * Messages of one sender, receiver and tag arrive in the order in which they are sent; those of different tags may be received in any
- * order. A rank may send to itself. Messages are not among the calls that all ranks make in the same order: any thread may send and receive
- * at any time, also while other threads are in collectives on comm. Blocking: hx_send returns when buf may be written again. Up to 64 KiB
- * that usually does not need the receiver; a longer message waits for its receive. If two ranks send each other longer messages before they
- * receive, both wait until HX_TIMEOUT, and the text names both calls.
- * If rank dest dies, hx_send returns HX_ERR_PEER_DEAD. A message that was sent before may be lost then.
- * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD, HX_ERR_TRANSPORT, HX_ERR_REVOKED. HX_ERR_MISMATCH if
- * dest has freed comm. After one of them, except HX_ERR_ARG and HX_ERR_STATE, comm can only be freed. */
+/* Send count elements of buf to rank dest of comm. The receiver names this rank and the same
+ * tag. tag: 0 or more. There is no wildcard. Messages of one sender, receiver and tag arrive in
+ * the order in which they are sent; those of different tags may be received in any order. A rank
+ * may send to itself. Messages are not among the calls that all ranks make in the same order:
+ * any thread may send and receive at any time, also while other threads are in collectives on
+ * comm. Blocking: hx_send returns when buf may be written again. Up to 64 KiB that usually does
+ * not need the receiver; a longer message waits for its receive. If two ranks send each other
+ * longer messages before they receive, both wait until HX_TIMEOUT, and the text names both
+ * calls. If rank dest dies, hx_send returns HX_ERR_PEER_DEAD. A message that was sent before may
+ * be lost then.
+ * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD,
+ * HX_ERR_TRANSPORT, HX_ERR_REVOKED. HX_ERR_MISMATCH if dest has freed comm. After one of them,
+ * except HX_ERR_ARG and HX_ERR_STATE, comm can only be freed. */
 HX_CALL hx_status_t hx_send(const void *buf, size_t count, hx_dtype_t dtype, int dest, int tag, hx_comm_t *comm);
 
-/* Receive count elements into buf from rank source of comm: the first message with this tag that no receive has taken. Blocking. The message
- * must have the same count and type. If it has not, hx_recv returns HX_ERR_MISMATCH, with both sizes in the detail; the message is dropped, buf
- * is unchanged, and comm stays usable. The sender gets no error.
+/* Receive count elements into buf from rank source of comm: the first message with this tag that
+ * no receive has taken. Blocking. The message must have the same count and type. If it has not,
+ * hx_recv returns HX_ERR_MISMATCH, with both sizes in the detail; the message is dropped, buf is
+ * unchanged, and comm stays usable. The sender gets no error.
  * Errors: those of hx_send. */
 HX_CALL hx_status_t hx_recv(void *buf, size_t count, hx_dtype_t dtype, int source, int tag, hx_comm_t *comm);
 
-/* Look whether a message of rank source with this tag has arrived that no receive has taken. *found = 1 if so, else 0. *bytes = the bytes of the
- * first such message, else 0; bytes may be NULL. Makes progress. Does not block. The message remains to be received.
+/* Look whether a message of rank source with this tag has arrived that no receive has taken.
+ * *found = 1 if so, else 0. *bytes = the bytes of the first such message, else 0; bytes may be
+ * NULL. Makes progress. Does not block. The message remains to be received.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM; the error of comm if it has failed. */
 HX_CALL hx_status_t hx_iprobe(int source, int tag, hx_comm_t *comm, int *found, size_t *bytes);
 
-/* As hx_send and hx_recv, but they do not block, or only prepare the call: see the next section. Receives of one rank and tag take the messages in
- * the order in which they are started. */
-HX_CALL hx_status_t hx_isend(const void *buf, size_t count, hx_dtype_t dtype, int dest, int tag, hx_comm_t *comm, hx_request_t **request);
-HX_CALL hx_status_t hx_irecv(void *buf, size_t count, hx_dtype_t dtype, int source, int tag, hx_comm_t *comm, hx_request_t **request);
+/* As hx_send and hx_recv, but they do not block, or only prepare the call: see the next section.
+ * Receives of one rank and tag take the messages in the order in which they are started. */
+HX_CALL hx_status_t hx_isend(const void *buf, size_t count, hx_dtype_t dtype, int dest, int tag, hx_comm_t *comm,
+                                 hx_request_t **request);
+HX_CALL hx_status_t hx_irecv(void *buf, size_t count, hx_dtype_t dtype, int source, int tag, hx_comm_t *comm,
+                                 hx_request_t **request);
 HX_CALL hx_status_t hx_send_init(const void *buf, size_t count, hx_dtype_t dtype, int dest, int tag, hx_comm_t *comm,
                                  hx_request_t **request);
-HX_CALL hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int source, int tag, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int source, int tag, hx_comm_t *comm,
+                                 hx_request_t **request);
 
-/* ---- communicators that have failed --------------------------------------------------------------------------- */
+/* ---- communicators that have failed --------------------------------------------------- */
 
-/* End all calls on comm: on every rank of comm, calls that are under way and later ones return HX_ERR_REVOKED, within tenths of a second.
- * This holds also if comm has failed with another error before, here or elsewhere. A call that completes at that time may still succeed. After
- * that comm can only be freed. Local; any thread may call it, also while other threads are in calls on comm. Does not block.
+/* End all calls on comm: on every rank of comm, calls that are under way and later ones return
+ * HX_ERR_REVOKED, within tenths of a second. This holds also if comm has failed with another
+ * error before, here or elsewhere. A call that completes at that time may still succeed. After
+ * that comm can only be freed. Local; any thread may call it, also while other threads are in
+ * calls on comm. Does not block.
  * Errors: HX_ERR_ARG, HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_comm_revoke(hx_comm_t *comm);
 
-/* Which ranks of comm are known here to have died. ranks: room for so many entries; the first of the dead ranks, ascending. *count: how many are
- * dead, which may be more than room. ranks may be NULL if room is 0. Works also after comm has failed. Ranks learn of a death on another node only
- * when they wait for that rank, or when another rank tells them. Local.
+/* Which ranks of comm are known here to have died. ranks: room for so many entries; the first of
+ * the dead ranks, ascending. *count: how many are dead, which may be more than room. ranks may
+ * be NULL if room is 0. Works also after comm has failed. Ranks learn of a death on another node
+ * only when they wait for that rank, or when another rank tells them. Local.
  * Errors: HX_ERR_ARG, HX_ERR_STATE. */
 HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *count);
 
@@ -572,8 +584,8 @@ HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *c
  * not touch the buffers from the start of a call until it is complete. Counts and displacements
  * must not change while the request exists.
  *
- * All ranks start the calls of a communicator (hx_i<name> and hx_start) in the same order. They may
- * complete in any order. Any number of calls may be active, with blocking calls between them.
+ * All ranks start the collectives of a communicator (hx_i<name> and hx_start) in the same order;
+ * messages between two ranks have no place in this order. Calls may complete in any order. Any number of calls may be active, with blocking calls between them.
  * Started calls make progress while the process is in a function of Hierax; with
  * HX_PROGRESS_THREAD=1 also at other times. hx_i<name>, hx_<name>_init and hx_start do not block.
  * Errors: those of <name>, at once or from hx_test and hx_wait. */

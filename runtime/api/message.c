@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages between two ranks: the public functions. runtime/engine/p2p.h moves the messages; message_stall.c ends those that wait in vain. */
+/* Messages between two ranks: the public functions. runtime/engine/p2p.h moves the messages; message_stall.c ends those that wait
+ * in vain. */
 #include "runtime/api/call.h"
 #include "runtime/api/failed.h"
 #include "runtime/api/lock.h"
@@ -40,10 +41,11 @@ static hx_status_t arguments_check(const struct arguments *a, struct hx_comm *co
     if ((status = hx_dtype_check(a->name, a->dtype)) != HX_SUCCESS)
         return hx_comm_fail(comm, status);
     if (__builtin_mul_overflow(a->count, hx_dtype_bytes(a->dtype), &bytes) || bytes > SIZE_MAX >> 16)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements is more than an address space holds", a->name, a->count,
-                                          hx_dtype_bytes(a->dtype)));
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: count %zu of %zu-byte elements is more than an address space holds",
+                                          a->name, a->count, hx_dtype_bytes(a->dtype)));
     if (a->count && (!a->buf || a->buf == HX_IN_PLACE))
-        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: buf is %s and count is %zu", a->name, a->buf ? "HX_IN_PLACE" : "NULL", a->count));
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: buf is %s and count is %zu", a->name, a->buf ? "HX_IN_PLACE" : "NULL",
+                                          a->count));
     return HX_SUCCESS;
 }
 

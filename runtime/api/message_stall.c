@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages between two ranks that wait long: what ends them. As runtime/engine/stall.c does for collectives, but only the other rank of the
- * message matters: if it waits in vain itself, it fails, and its failure ends this wait too. */
+/* Messages between two ranks that wait long: what ends them. As runtime/engine/stall.c does for collectives, but only the other
+ * rank of the message matters: if it waits in vain itself, it fails, and its failure ends this wait too. */
 #include "runtime/api/call.h"
 #include "runtime/api/failed.h"
 #include "runtime/base/log.h"
@@ -31,7 +31,8 @@ static void message_tell(const struct hx_p2p_call *message, char *text, size_t c
              message->rank, message->tag);
 }
 
-/* hx_fail has told why: the communicator fails, and with it all that wait in it. Tell the ranks of other nodes that may wait for it. */
+/* hx_fail has told why: the communicator fails, and with it all that wait in it. Tell the ranks of other nodes that may wait for
+ * it. */
 static void comm_break(const struct hx_p2p_call *message, hx_status_t status)
 {
     struct hx_comm *comm = comm_of(message);
@@ -63,7 +64,10 @@ static hx_status_t elsewhere(const struct hx_p2p_call *message, const struct hx_
     char what[192];
 
     message_tell(message, what, sizeof(what));
-    return hx_fail((hx_status_t)failure->status, "%s: rank %d has failed in this communicator: %s", what, failure->rank, failure->text);
+    if (failure->status == HX_ERR_REVOKED)
+        return hx_fail(HX_ERR_REVOKED, "%s: %s", what, failure->text);
+    return hx_fail((hx_status_t)failure->status, "%s: rank %d has failed in this communicator: %s", what, failure->rank,
+                   failure->text);
 }
 
 static struct hx_control_message question(const struct hx_p2p_call *message)
@@ -184,7 +188,7 @@ void hx_message_late(struct hx_p2p_call *message)
         return;
     message_tell(message, what, sizeof(what));
     hx_stand_tell(message->members->blocking, message->rank, where, sizeof(where));
-    hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT); rank %d %s", what, comm_of(message)->world->process.env->timeout, message->rank,
-            where);
+    hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT); rank %d %s", what, comm_of(message)->world->process.env->timeout,
+            message->rank, where);
     comm_break(message, HX_ERR_TIMEOUT);
 }

@@ -48,7 +48,8 @@ hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *count)
     if ((status = hx_comm_check_open(comm, "hx_comm_failed")) != HX_SUCCESS)
         return status;
     if (!count || room < 0 || (room > 0 && !ranks)) {
-        hx_fail(HX_ERR_ARG, "hx_comm_failed: %s", !count ? "count is NULL" : room < 0 ? "room is negative" : "ranks is NULL, but room is not 0");
+        hx_fail(HX_ERR_ARG, "hx_comm_failed: %s",
+                !count ? "count is NULL" : room < 0 ? "room is negative" : "ranks is NULL, but room is not 0");
         return hx_comm_fail(comm, HX_ERR_ARG);
     }
     shared = comm->world->process.shared;

@@ -41,6 +41,15 @@ static void comm_add(const struct hx_comm *comm, struct hx_counters *c)
             engine_add(comm->others[i], c);
 }
 
+static void p2p_add(const struct hx_p2p *p2p, struct hx_counters *c)
+{
+    c->p2p_sent = p2p->messages_sent;
+    c->p2p_sent_bytes = p2p->bytes_sent;
+    c->p2p_received = p2p->messages_received;
+    c->p2p_received_bytes = p2p->bytes_received;
+    c->p2p_fetched_bytes = p2p->copied_bytes;
+}
+
 void hx_counters_keep(struct hx_comm *comm)
 {
     comm_add(comm, &comm->world->stats.counters);
@@ -61,6 +70,8 @@ void hx_counters_read(const struct hx_world *world, struct hx_counters *c)
     c->far_bytes = world->process.distance.far_bytes;
     if (world->process.net)
         hx_registry.net->counters(world->process.net, &net);
+    if (world->process.p2p)
+        p2p_add(world->process.p2p, c);
     c->net_messages_sent = net.messages_sent;
     c->net_bytes_sent = net.bytes_sent;
     c->net_messages_received = net.messages_received;

@@ -85,7 +85,9 @@ static void comm_break(struct hx_comm *comm, hx_status_t status)
 {
     struct hx_failure failure = {.status = HX_SUCCESS};
 
-    if ((comm->members.failed && (status != HX_ERR_REVOKED || comm->members.failed == status)) || comm->engine.pairs) /* of groups: group_agree keeps which pairs are out of step */
+    if (comm->members.failed && (status != HX_ERR_REVOKED || comm->members.failed == status))
+        return;
+    if (comm->engine.pairs) /* of groups: group_agree keeps which pairs are out of step */
         return;
     comm->members.failed = status;
     hx_comm_fail(comm, status); /* before others have to tell something */
@@ -120,7 +122,8 @@ static int number_is_freed(const struct hx_process *process, uint32_t number, ui
            (numbers->generations[number] > generation || (numbers->generations[number] == generation && !numbers->comms[number]));
 }
 
-const struct hx_owner hx_world_owner = {.pump = hx_requests_progress, .broken = run_broken, .tell = hx_failed_tell, .has_freed = number_is_freed};
+const struct hx_owner hx_world_owner = {.pump = hx_requests_progress, .broken = run_broken, .tell = hx_failed_tell,
+                                        .has_freed = number_is_freed};
 
 /* ---- those that are open -------------------------------------------------------------------------------------- */
 

@@ -240,8 +240,8 @@ static void send_start(struct hx_p2p *p2p, struct hx_p2p_call *call)
 
     call->id = ++peer->sent_id;
     call->record = (struct hx_p2p_record){.call = call};
-    *head = (struct hx_p2p_head){.kind = is_eager ? HX_P2P_EAGER : HX_P2P_READY, .tag = call->tag, .number = call->members->id.number,
-                                 .generation = call->members->id.generation, .id = call->id, .bytes = call->bytes, .dtype = call->dtype};
+    *head = (struct hx_p2p_head){.kind = is_eager ? HX_P2P_EAGER : HX_P2P_READY, .tag = call->tag, .id = call->id, .bytes = call->bytes,
+                                 .dtype = call->dtype, .number = call->members->id.number, .generation = call->members->id.generation};
     if (is_eager) {
         call->state = HX_P2P_LEAVES;
         peer->eager_sent += cost;
@@ -249,7 +249,8 @@ static void send_start(struct hx_p2p *p2p, struct hx_p2p_call *call)
         call->state = HX_P2P_OFFERED;
         hx_p2p_list_move(call, &peer->offered);
     }
-    if (peer->rank == process->rank || (!is_eager && peer->row >= 0 && process->job.single_copy && call->bytes >= HX_P2P_COPY_BYTES))
+    if (peer->rank == process->rank ||
+        (!is_eager && peer->row >= 0 && process->job.single_copy && call->bytes >= HX_P2P_COPY_BYTES))
         head->address = (uint64_t)(uintptr_t)call->base;
     else if (peer->row < 0)
         head->address = match_of(call->id);

@@ -5,7 +5,7 @@
  *   p2p.c         starts, cancels and ends them
  *   p2p_match.c   matches what arrives with the receives
  *   p2p_ring.c    ranks of this node: one ring in shared memory for each ordered pair of processes
- *   p2p_net.c     ranks of other nodes: control messages of the transport carry the records; long data are messages of the transport
+ *   p2p_net.c     ranks of other nodes: control messages carry the records; long data are messages of the transport
  *
  * Both ways carry records, in order. A record has a head and maybe some bytes of a message:
  *
@@ -13,9 +13,9 @@
  *   rendezvous    READY -> ; <- CLEAR ; DATA + bytes ...                     the bytes go to the buffer of the receive
  *   single copy   READY with the address -> ; the receiver reads ; <- DONE   between processes of a node, from HX_P2P_COPY_BYTES on
  *
- * A message is eager if it is short and the sender has credit. Credit counts the eager bytes, heads included, that the receiver has not yet
- * given to a receive. So unexpected messages take at most HX_P2P_CREDIT bytes of the receiver's memory for each sender, and one head for each
- * send that waits. Nothing stops the flow of records: a receiver always takes what arrives. So a message that waits for its receive
+ * A message is eager if it is short and the sender has credit. Credit counts the eager bytes, heads included, that the receiver
+ * has not yet given to a receive. So unexpected messages take at most HX_P2P_CREDIT bytes of the receiver's memory for each
+ * sender, and one head for each send that waits. Nothing stops the flow of records: a receiver always takes what arrives. So a message that waits for its receive
  * never holds up messages of other tags, and two ranks may send to each other at the same time.
  *
  * The sender numbers its messages (id). CLEAR, DATA and DONE name a message by this number, so a late record of a message that was
@@ -166,8 +166,8 @@ static inline int hx_p2p_is_due(const struct hx_process *process)
     return 0;
 }
 
-/* Must a rank that waits for its node look at the network too? Messages of its own may need that. Before it sleeps, it looks for those that send
- * to it. */
+/* Must a rank that waits for its node look at the network too? Messages of its own may need that. Before it sleeps, it looks for
+ * those that send to it. */
 static inline int hx_p2p_wants_network(const struct hx_process *process)
 {
     return process->p2p && (process->p2p->all || hx_sleeps(&process->shared->doorbells[process->shared->me]));

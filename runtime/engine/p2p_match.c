@@ -49,8 +49,8 @@ static void differs(struct hx_p2p_call *call, const struct hx_p2p_head *head)
     char theirs[40], mine[40];
 
     call->status = HX_ERR_MISMATCH;
-    hx_fail(HX_ERR_MISMATCH, "%s: the message of rank %d with tag %d has %llu bytes of %s, but this receive is for %zu bytes of %s", call->name,
-            call->rank, call->tag, (unsigned long long)head->bytes, dtype_tell(head->dtype, theirs), call->bytes,
+    hx_fail(HX_ERR_MISMATCH, "%s: the message of rank %d with tag %d has %llu bytes of %s, but this receive is for %zu bytes of %s",
+            call->name, call->rank, call->tag, (unsigned long long)head->bytes, dtype_tell(head->dtype, theirs), call->bytes,
             dtype_tell(call->dtype, mine));
     hx_detail_keep(call->why);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages between two ranks of different nodes. Each record is a control message of the transport. The provider may change their order, so
- * they are numbered, and the receiver puts them in order. A sender waits when WINDOW of them have not been taken. A short message is in the control message itself. The bytes of a longer one are a
- * message of the transport. The sender posts it with the head if it is eager, else when CLEAR comes; the receiver posts it
- * when the head comes, or with CLEAR.
+ * Messages between two ranks of different nodes. Each record is a control message of the transport. The provider may change
+ * their order, so they are numbered, and the receiver puts them in order. A sender waits when WINDOW of them have not been taken.
+ * A short message is in the control message itself. The bytes of a longer one are a message of the transport. The sender posts it
+ * with the head if it is eager, else when CLEAR comes; the receiver posts it when the head comes, or with CLEAR.
  */
 #include "runtime/engine/p2p.h"
 #include <stdlib.h>
@@ -16,8 +16,8 @@ void hx_p2p_net_post(struct hx_p2p *p2p, struct hx_p2p_peer *peer, struct hx_net
 {
     *segment = (struct hx_segment){base, head->bytes};
     /* eager messages are posted in the order of their heads, the others in the order of CLEAR */
-    *op = (struct hx_net_op){.direction = direction, .peer = peer->rank, .match = head->address, .segments = segment, .nsegments = 1, .why = why,
-                             .flow = hx_flow_number(HX_P2P_CONTEXT, 0, head->kind == HX_P2P_READY)};
+    *op = (struct hx_net_op){.direction = direction, .peer = peer->rank, .match = head->address, .segments = segment,
+                             .nsegments = 1, .why = why, .flow = hx_flow_number(HX_P2P_CONTEXT, 0, head->kind == HX_P2P_READY)};
     hx_registry.net->post(p2p->process->net, op);
 }
 
@@ -25,7 +25,8 @@ void hx_p2p_net_move(struct hx_p2p *p2p, struct hx_p2p_call *call, const struct 
 {
     call->state = HX_P2P_MOVES;
     hx_p2p_list_move(call, &p2p->moving);
-    hx_p2p_net_post(p2p, call->peer, &call->op, &call->segment, call->sending ? HX_NET_SEND : HX_NET_RECV, head, call->base, call->why);
+    hx_p2p_net_post(p2p, call->peer, &call->op, &call->segment, call->sending ? HX_NET_SEND : HX_NET_RECV, head, call->base,
+                    call->why);
 }
 
 void hx_p2p_net_cancel(struct hx_p2p *p2p, struct hx_net_op *op)

@@ -5,8 +5,8 @@
  *   | record: head 64 bytes, then data, filled up to 64 | record | ... | free ...
  *   ^ taken                                                             ^ written
  *
- * A record does not wrap: if it does not fit before the end, a PAD record fills the rest. Both counts only grow. After a record the sender
- * sets its bit in the receiver's news, so a receiver looks at one word, not at all rings. A message of this process to itself goes
+ * A record does not wrap: if it does not fit before the end, a PAD record fills the rest. Both counts only grow. After a record
+ * the sender sets its bit in the receiver's news, so a receiver looks at one word, not at all rings. A message of this process to itself goes
  * straight to the receiving side.
  */
 #include "runtime/engine/p2p.h"
@@ -110,7 +110,8 @@ static int ring_read(struct hx_p2p *p2p, struct hx_p2p_peer *peer)
         const unsigned char *record = ring->data + (at & (shared->p2p_bytes - 1));
         memcpy(&head, record, sizeof(head));
         if (!hx_p2p_arrived(p2p, peer, &head, record + UNIT)) { /* no memory: come back */
-            atomic_fetch_or_explicit(&hx_p2p_news(shared, shared->me)[peer->row / 64], UINT64_C(1) << (peer->row % 64), memory_order_relaxed);
+            atomic_fetch_or_explicit(&hx_p2p_news(shared, shared->me)[peer->row / 64], UINT64_C(1) << (peer->row % 64),
+                                     memory_order_relaxed);
             break;
         }
         at += record_bytes(head.here_bytes);

@@ -63,3 +63,8 @@ dist_tests_list += tests/system/unlike.sh
 
 noinst_PROGRAMS += tests/system/adapted
 dist_tests_list += tests/system/adapt.sh
+noinst_PROGRAMS += tests/system/messages
+tests_system_messages_LDADD = libhierax.la
+tests_system_messages_LDFLAGS = $(in_tree)
+dist_tests_list += tests/system/messages.sh tests/system/revoked.sh
+EXTRA_DIST += tests/system/alone.sh

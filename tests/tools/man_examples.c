@@ -18,7 +18,7 @@ void examples(hx_comm_t *world, float *in, float *out, float *sums, size_t n, si
     hx_dtype_t quaternion;
     hx_plan_info_t info;
     void *memory;
-    int done = 0;
+    int done = 0, left = 0, right = 0;
     sem_t reached;
     extern void wake(hx_status_t status, void *ctx);
 
@@ -57,6 +57,32 @@ hx_comm_t *node;
 
 status = hx_comm_split_node(world, &node);
 printf("local rank %d of %d\n", hx_rank(node), hx_size(node));
+/* end */
+/* hx_send hx_recv */
+if (hx_rank(world) == 0)
+    status = hx_send(in, n, HX_FLOAT32, 1, 7, world); /* tag 7 */
+if (hx_rank(world) == 1)
+    status = hx_recv(out, n, HX_FLOAT32, 0, 7, world);
+/* end */
+/* hx_isend hx_irecv hx_send_init hx_recv_init */
+status = hx_irecv(out, n, HX_FLOAT32, left, 0, world, &request);
+status = hx_send(in, n, HX_FLOAT32, right, 0, world);
+status = hx_wait(request);
+/* end */
+/* hx_iprobe */
+size_t bytes;
+
+status = hx_iprobe(left, 0, world, &done, &bytes);
+if (done)
+    printf("a message of %zu bytes\n", bytes);
+/* end */
+/* hx_comm_revoke hx_comm_failed */
+int dead[8], ndead;
+
+if (hx_barrier(world) == HX_ERR_PEER_DEAD) {
+    hx_comm_revoke(world); /* so that all ranks leave its calls */
+    status = hx_comm_failed(world, dead, 8, &ndead);
+}
 /* end */
 /* hx_comm_dup */
 status = hx_comm_dup(world, &copy);
