@@ -688,6 +688,28 @@ HX_CALL hx_status_t hx_waitany(int n, hx_request_t **requests, int *index);
  * hx_testall then changes nothing. */
 HX_CALL hx_status_t hx_testall(int n, hx_request_t **requests, int *done);
 
+/* Record the calls that follow on comm instead of making them, until hx_group_end. The calls are
+ * those of the collectives that block: hx_allreduce, hx_bcast, ... They return at once. A call with
+ * a wrong argument returns its error and is not recorded. Until the group is complete, the program
+ * must not use the buffers, and arrays of counts must stay. No call of the group may use the result
+ * of another. Local.
+ * While a group is open, these return HX_ERR_STATE for comm: hx_i<name>, hx_start, hx_alloc,
+ * hx_finalize, hx_comm_free and the functions that create communicators. Calls of all threads on
+ * comm are recorded.
+ * Errors: HX_ERR_STATE if comm has a group open. HX_ERR_ARG, HX_ERR_NOMEM. */
+HX_CALL hx_status_t hx_group_begin(hx_comm_t *comm);
+
+/* Start the recorded calls as one. If request is NULL, wait until they are complete. Else *request
+ * becomes complete with the last of them. It is released as that of hx_iallreduce is, and can be
+ * passed to hx_request_notify and hx_request_fd. All ranks make the same calls in the same order.
+ * Hierax packs calls that differ only in counts and buffers into calls of up to HX_GROUP_BYTES, so
+ * many short calls become few messages. Calls with arrays of counts are not packed. Results are
+ * those of the single calls. But a sum of floating-point numbers may be rounded differently, because
+ * a packed call may have another plan. It is bitwise equal on all ranks.
+ * Errors: HX_ERR_STATE if comm has no group open. The first error of the calls; HX_ERR_MISMATCH if
+ * ranks have different groups. */
+HX_CALL hx_status_t hx_group_end(hx_comm_t *comm, hx_request_t **request);
+
 /* A callback of hx_request_notify: status is that of the call, ctx as it was passed. */
 typedef void hx_notify_fn_t(hx_status_t status, void *ctx);
 

@@ -25,7 +25,8 @@ hx_status_t hx_alloc(hx_comm_t *comm, size_t bytes, void **memory)
     HX_ENTER();
     if (memory)
         *memory = NULL;
-    if ((status = hx_comm_check(comm, "hx_alloc")) != HX_SUCCESS || (status = hx_notice_refuse("hx_alloc")) != HX_SUCCESS)
+    if ((status = hx_comm_check(comm, "hx_alloc")) != HX_SUCCESS || (status = hx_notice_refuse("hx_alloc")) != HX_SUCCESS ||
+        (status = hx_group_refuse(comm, "hx_alloc")) != HX_SUCCESS)
         return status;
     if (!memory)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_alloc: memory is NULL"));

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 hx_sources += runtime/api/abort.c runtime/api/alloc.c runtime/api/blocks.c runtime/api/call.c runtime/api/call.h \
     runtime/api/call_prepare.c runtime/api/collectives.c runtime/api/comm.h runtime/api/comm_build.c \
-    runtime/api/comm_create.c runtime/api/failed.c runtime/api/failed.h runtime/api/inplace_copy.c \
+    runtime/api/comm_create.c runtime/api/failed.c runtime/api/failed.h runtime/api/group.c runtime/api/inplace_copy.c \
     runtime/api/lock.h runtime/api/message.c runtime/api/message_stall.c runtime/api/notice.c runtime/api/revoke.c \
     runtime/api/number.c runtime/api/number.h runtime/api/overlap.c runtime/api/plan_info.c runtime/api/request.c \
     runtime/api/request_queue.c runtime/api/root_counts.c runtime/api/stats_count.c \

@@ -110,6 +110,8 @@ static hx_status_t call_block(struct hx_call *call)
         return call_run(call, bound);
     if ((status = hx_call_check(call)) != HX_SUCCESS)
         return status;
+    if (call->comm->group && call->key.purpose == HX_FOR_CALL)
+        return hx_group_record(call, HX_BLOCKING);
     if ((status = hx_notice_refuse(call->name)) != HX_SUCCESS)
         return hx_comm_fail(call->comm, status);
     hx_user_hold(dtype); /* another thread may free them while this one waits for its turn */
@@ -151,6 +153,8 @@ hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **r
         return status;
     if (!request)
         return hx_comm_fail(call->comm, hx_fail(HX_ERR_ARG, "%s: request is NULL", call->name));
+    if (call->comm->group && mode == HX_NONBLOCKING)
+        return hx_group_record(call, mode);
     return hx_request_new(call, mode == HX_PERSISTENT, request);
 }
 

@@ -55,6 +55,9 @@ struct hx_request {
     hx_status_t status; /* once done */
     uint64_t since;     /* HX_TRACE: when it was started */
     struct hx_notice *notice; /* until its callback has returned, or NULL. As long as that the request is active */
+    struct hx_request *group; /* it is a part of this one, and only Hierax knows it; or NULL */
+    struct hx_pack *pack;     /* its calls, if it is such a part */
+    int parts;                /* of a group: under way */
     int fd;             /* eventfd: readable when it is done; -1: none */
     struct hx_engine *engine; /* on which it was started last; good while it is active */
     struct hx_request *next;  /* of its engine, in order */
@@ -85,7 +88,7 @@ static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, stru
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key)
 {
-    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || hx_world->notices.running)
+    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || hx_world->notices.running || comm->group)
         return NULL;
     return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }
@@ -168,6 +171,9 @@ void hx_user_leave(struct hx_engine *engine, unsigned handle);
 
 /* For the public function of this name: HX_ERR_ARG, HX_ERR_STATE or HX_SUCCESS. */
 hx_status_t hx_request_check(hx_request_t *request, const char *name);
+hx_status_t hx_request_start(hx_request_t *request);
+hx_status_t hx_request_wait(hx_request_t *request);
+void hx_request_release(hx_request_t *request);
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
 /* The communicator has failed: all that it has started ends with its error. */
 void hx_requests_fail(struct hx_comm *comm);
@@ -210,6 +216,16 @@ static inline int hx_calls_are_active(const struct hx_process *process)
 
 /* Check an element type alone. Errors: HX_ERR_ARG. */
 hx_status_t hx_dtype_check(const char *name, hx_dtype_t dtype);
+
+/* group.c. Record a call that is right. */
+hx_status_t hx_group_record(const struct hx_call *call, enum hx_mode mode);
+/* HX_ERR_STATE: the function of this name cannot be called while a group is open. Else HX_SUCCESS. */
+hx_status_t hx_group_refuse(struct hx_comm *comm, const char *name);
+/* Forget what is recorded, and the group. */
+void hx_group_drop(struct hx_comm *comm);
+/* The part of a group has ended: release it. */
+void hx_group_part_end(hx_request_t *part, hx_status_t status);
+struct hx_engine *hx_group_engine(const hx_request_t *group);
 
 /* blocks.c. The blocks of these arrays, for a call's key; *count: the longest block. */
 struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count);

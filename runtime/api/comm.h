@@ -98,6 +98,7 @@ struct hx_comm {
     int requests;       /* not freed yet */
     uint32_t revocations_seen; /* see hx_failure_revoked */
     int messages;       /* threads in hx_send and hx_recv */
+    struct hx_recording *group; /* calls are recorded in it: see group.c; NULL: none */
     int shared_alloc;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
     void *inplace_copy;        /* the copy of an in-place call: see enum hx_inplace_copy */
     size_t inplace_copy_bytes;

@@ -174,6 +174,7 @@ void hx_comm_release(struct hx_comm *comm)
     hx_shape_free(comm->members.shape);
     free(comm->members.ranks);
     free(comm->inplace_copy);
+    hx_group_drop(comm);
     hx_handle_free(comm, sizeof(*comm), "this communicator of %d ranks has been freed", comm->members.size);
 }
 
@@ -213,6 +214,8 @@ hx_status_t hx_comm_free(hx_comm_t *comm)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
     if (comm->messages && !comm->members.failed)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: %d threads are in hx_send or hx_recv on this communicator", comm->messages));
+    if (!comm->members.failed && (status = hx_group_refuse(comm, "hx_comm_free")) != HX_SUCCESS)
+        return status;
     hx_comm_hide(comm);
     hx_engine_await(&comm->engine); /* calls of other threads */
     hx_engine_leave(&comm->engine);

@@ -136,7 +136,9 @@ static hx_status_t create_check(const char *name, struct hx_comm *comm, hx_comm_
         *out = NULL;
     if ((status = hx_comm_check(comm, name)) == HX_SUCCESS && !out)
         status = hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: out is NULL", name));
-    return status == HX_SUCCESS ? hx_notice_refuse(name) : status;
+    if (status == HX_SUCCESS && (status = hx_notice_refuse(name)) == HX_SUCCESS)
+        status = hx_group_refuse(comm, name);
+    return status;
 }
 
 /* ---- split and dup ------------------------------------------------------------------------------------------- */

@@ -149,6 +149,8 @@ static hx_status_t message_do(const struct arguments *a, struct hx_comm *comm, e
         *request = NULL;
     if ((status = arguments_check(a, comm)) != HX_SUCCESS)
         return status;
+    if ((status = hx_group_refuse(comm, a->name)) != HX_SUCCESS)
+        return status;
     message = call_of(a, comm);
     if (mode == HX_BLOCKING)
         return (status = hx_notice_refuse(a->name)) == HX_SUCCESS ? call_await(comm, &message) : hx_comm_fail(comm, status);

@@ -24,6 +24,7 @@ void hx_notice_due(hx_request_t *request, hx_status_t status)
     struct hx_notices *notices = &world->notices;
     struct hx_notice *notice = request->notice;
 
+    request->engine = NULL; /* from now on a wait for the request is one for the callback */
     notice->status = status;
     notice->next = NULL;
     if (notices->first)

@@ -10,7 +10,7 @@
 #include "runtime/engine/whereabouts.h"
 #include <stdlib.h>
 
-static void request_release(struct hx_request *request)
+void hx_request_release(struct hx_request *request)
 {
     struct hx_comm *comm = request->call.comm;
 
@@ -27,7 +27,7 @@ static void request_release(struct hx_request *request)
     hx_comm_let_go(comm);
 }
 
-static hx_status_t request_start(struct hx_request *request)
+hx_status_t hx_request_start(struct hx_request *request)
 {
     struct hx_comm *comm = request->call.comm;
     struct hx_engine *engine;
@@ -93,8 +93,8 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
     hx_user_hold((unsigned)call->key.dtype);
     hx_user_hold((unsigned)call->key.op);
     if ((status = hx_root_counts_open(&request->call)) != HX_SUCCESS ||
-        (!persistent && (status = request_start(request)) != HX_SUCCESS)) {
-        request_release(request);
+        (!persistent && (status = hx_request_start(request)) != HX_SUCCESS)) {
+        hx_request_release(request);
         return status;
     }
     *out = request;
@@ -125,13 +125,15 @@ hx_status_t hx_start(hx_request_t *request)
     comm = request->call.comm;
     if (comm->members.failed)
         return comm->members.failed;
+    if ((status = hx_group_refuse(comm, "hx_start")) != HX_SUCCESS)
+        return status;
     if (!request->persistent)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: a request of %s is not persistent: it has started already",
                                           request->call.name));
     if (request->state != HX_REQUEST_INACTIVE)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_start: the request of %s is active: call hx_wait first",
                                           request->call.name));
-    return request_start(request);
+    return hx_request_start(request);
 }
 
 /* The request is done: return its status. A request that is not persistent is released. */
@@ -141,7 +143,7 @@ static hx_status_t request_finish(hx_request_t *request)
 
     request->state = HX_REQUEST_INACTIVE;
     if (!request->persistent)
-        request_release(request);
+        hx_request_release(request);
     return status;
 }
 
@@ -157,18 +159,16 @@ static void network_failed(struct hx_comm *comm, int events)
 /* The engine whose first run the request waits for; NULL: the request is not active, or a message. */
 static struct hx_engine *engine_of(const struct hx_request *request)
 {
-    return request->state == HX_REQUEST_ACTIVE && !request->message ? request->engine : NULL;
-}
-
-static struct hx_wait_clock *clock_of(const struct hx_request *request)
-{
-    return request->message ? &request->message->wait_clock : &request->engine->wait_clock;
+    if (request->state != HX_REQUEST_ACTIVE || request->message)
+        return NULL;
+    return request->parts ? hx_group_engine(request) : request->engine;
 }
 
 struct wait {
     struct hx_request *request;
     int blocks;
     uint64_t moves; /* of all calls, when the wait began */
+    struct hx_wait_clock clock; /* for a callback */
 };
 
 /* HX_TRACE: the rank of the job for which the request waits, or -1. */
@@ -217,8 +217,12 @@ static int wait_look(void *ctx)
 /* The request is active. Its time is that of its engine's call under way, its own or one before it. */
 static struct hx_wait wait_for(struct wait *wait)
 {
-    return (struct hx_wait){wait_look, wait_tell, wait, wait->request->call.comm->world->process.env->timeout,
-                            clock_of(wait->request)};
+    struct hx_request *request = wait->request;
+    struct hx_engine *engine = engine_of(request);
+    struct hx_wait_clock *clock = request->message ? &request->message->wait_clock : engine ? &engine->wait_clock : &wait->clock;
+
+    return (struct hx_wait){wait_look, wait_tell, wait,
+                            clock == &wait->clock ? 0 : request->call.comm->world->process.env->timeout, clock};
 }
 
 static void request_late(struct hx_request *request)
@@ -267,12 +271,17 @@ hx_status_t hx_test(hx_request_t *request, int *done)
 
 /* ---- those for which perhaps no thread waits -------------------------------------------------------------------- */
 
+static int is_watched(const struct hx_request *request)
+{
+    return request->notice || request->fd >= 0;
+}
+
 /* Returns the first of the engine's requests, if one of them has a callback or descriptor; else NULL. */
 static struct hx_request *first_watched(const struct hx_engine *engine)
 {
     const struct hx_request *watched = engine->first;
 
-    while (watched && !watched->notice && watched->fd < 0)
+    while (watched && !is_watched(watched->group ? watched->group : watched))
         watched = watched->next;
     return watched ? engine->first : NULL;
 }
@@ -319,7 +328,7 @@ void hx_requests_check(const struct hx_process *process)
 
 /* ---- waits ------------------------------------------------------------------------------------------------------- */
 
-static hx_status_t wait_locked(hx_request_t *request)
+hx_status_t hx_request_wait(hx_request_t *request)
 {
     hx_status_t status = hx_request_check(request, "hx_wait");
     struct hx_world *world;
@@ -330,7 +339,7 @@ static hx_status_t wait_locked(hx_request_t *request)
     if (request->state == HX_REQUEST_ACTIVE && (status = hx_notice_refuse("hx_wait")) != HX_SUCCESS)
         return hx_comm_fail(request->call.comm, status);
     while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a call in which nothing moves, whatever other calls do */
-        struct wait wait = {request, 1, world->process.moves};
+        struct wait wait = {.request = request, .blocks = 1, .moves = world->process.moves};
         const struct hx_wait how = wait_for(&wait);
         if (hx_notices_wait(world)) {
             hx_notices_tell(world);
@@ -347,7 +356,7 @@ static hx_status_t wait_locked(hx_request_t *request)
 hx_status_t hx_wait(hx_request_t *request)
 {
     HX_ENTER();
-    return wait_locked(request);
+    return hx_request_wait(request);
 }
 
 /* ---- lists: NULL and inactive entries are skipped, as MPI does ------------------------------------------------ */
@@ -395,7 +404,7 @@ hx_status_t hx_waitall(int n, hx_request_t **requests)
         hx_status_t one = hx_handle_check(requests[i], "hx_waitall");
         int persistent = requests[i] && one == HX_SUCCESS && requests[i]->persistent;
         if (requests[i] && one == HX_SUCCESS)
-            one = wait_locked(requests[i]);
+            one = hx_request_wait(requests[i]);
         if (status == HX_SUCCESS)
             status = one;
         if (!persistent)
@@ -446,7 +455,7 @@ static int any_look(void *ctx)
         failures_look(&wait, events);
         if (wait.request->state == HX_REQUEST_DONE)
             return 1;
-        any->wait_clock.naps |= clock_of(wait.request)->naps;
+        any->wait_clock.naps |= engine_of(wait.request) && engine_of(wait.request)->wait_clock.naps;
     }
     return hx_notices_wait(hx_world);
 }
@@ -498,6 +507,6 @@ hx_status_t hx_request_free(hx_request_t *request)
     if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->members.failed) /* however far it is by now */
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: call hx_wait first",
                                                         request->call.name));
-    request_release(request);
+    hx_request_release(request);
     return HX_SUCCESS;
 }

@@ -44,7 +44,9 @@ void hx_request_end(struct hx_request *request, const struct hx_engine *engine, 
     if (HX_TRACING)
         hx_trace_background(request, engine, status);
     request->status = status;
-    if (request->notice)
+    if (request->group)
+        hx_group_part_end(request, status);
+    else if (request->notice)
         hx_notice_due(request, status);
     else
         hx_request_done(request);
@@ -140,8 +142,11 @@ void hx_requests_fail(struct hx_comm *comm)
         if (engine->running != HX_IDLE)
             hx_run_cancel(&engine->run);
         engine->running = HX_IDLE;
-        for (; engine->first; engine->first = engine->first->next)
-            hx_request_end(engine->first, engine, comm->members.failed);
+        while (engine->first) {
+            struct hx_request *first = engine->first;
+            engine->first = first->next;
+            hx_request_end(first, engine, comm->members.failed); /* which may release it */
+        }
     }
 }
 

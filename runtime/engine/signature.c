@@ -111,7 +111,7 @@ void hx_signature_tell(const struct hx_signature *s, const char *name, char *tex
                      : s->op == OWN_ORDERED_OP ? ", an operation of its own that is not commutative"
                                                : hx_op_name((hx_op_t)s->op);
 
-    if (s->purpose != HX_FOR_CALL) {
+    if (s->purpose != HX_FOR_CALL && s->purpose != HX_FOR_PACK) {
         part_tell(s, text, capacity);
         return;
     }

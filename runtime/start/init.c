@@ -78,7 +78,7 @@ hx_status_t hx_finalize(void)
     void *token = &world->comms->engine.token;
     hx_lock();
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
-        if (comm->requests && !comm->members.failed)
+        if (!comm->members.failed && (status = hx_group_refuse(comm, "hx_finalize")) == HX_SUCCESS && comm->requests)
             status = hx_comm_fail(comm,
                                   hx_fail(HX_ERR_STATE, "hx_finalize: %d requests are not freed, %d of them active",
                                           comm->requests, hx_requests_active(comm)));

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of real processes, started by coll_run.
 noinst_PROGRAMS += tests/system/scale tests/system/collectives tests/system/actor tests/system/badcalls \
-    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/handoff tests/system/userops tests/system/half tests/system/guidelines tests/system/notify tests/system/again
+    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/handoff tests/system/userops tests/system/half tests/system/guidelines tests/system/notify tests/system/again tests/system/groups
 tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h tests/op_fold.h
 
 noinst_PROGRAMS += tests/system/traced
@@ -54,7 +54,9 @@ tests_system_notify_LDADD = libhierax.la
 tests_system_notify_LDFLAGS = $(in_tree)
 tests_system_again_LDADD = libhierax.la
 tests_system_again_LDFLAGS = $(in_tree)
-dist_tests_list += tests/system/notify.sh tests/system/again.sh
+tests_system_groups_LDADD = libhierax.la
+tests_system_groups_LDFLAGS = $(in_tree)
+dist_tests_list += tests/system/notify.sh tests/system/again.sh tests/system/groups.sh
 noinst_PROGRAMS += tests/system/constants
 dist_tests_list += tests/system/constants.sh
 

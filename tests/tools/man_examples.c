@@ -194,6 +194,12 @@ hx_request_t *all[2] = {request, other};
 while (!done && hx_testall(2, all, &done) == HX_SUCCESS)
     ; /* compute something */
 /* end */
+/* hx_group_begin hx_group_end */
+status = hx_group_begin(world);
+for (size_t i = 0; i < n; i++)
+    status = hx_allreduce(&in[i], &out[i], 1, HX_FLOAT32, HX_SUM, world);
+status = hx_group_end(world, NULL); /* one call of n elements */
+/* end */
 /* hx_request_notify */
 status = hx_iallreduce(in, out, n, HX_FLOAT32, HX_SUM, world, &request);
 status = hx_request_notify(request, wake, &reached); /* sem_post(ctx) */
