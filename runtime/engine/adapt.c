@@ -18,15 +18,17 @@
 #define WAYS 4
 
 /* One kind of call. Its signature is the same on all ranks, unlike its key: a datatype of the program's own has a number on each rank. */
-struct kind {
+struct hx_kind {
     struct hx_signature signature;
     int shared_alloc;
-    uint64_t used; /* the last call; 0: never */
+    uint64_t used;   /* the last call; 0: never */
+    uint64_t number; /* of those that have had a place in the table */
     struct hx_rivalry rivalry;
 };
 
 struct hx_adapt {
-    struct kind kinds[SETS][WAYS];
+    struct hx_kind kinds[SETS][WAYS];
+    uint64_t number;
 };
 
 uint64_t (*hx_adapt_extra_ns)(const struct hx_bound *bound);
@@ -70,18 +72,18 @@ void hx_adapt_free(struct hx_engine *engine)
 }
 
 /* The state of this kind of call. A new one takes the place of that of its set that was used longest ago. */
-static struct kind *kind_of(struct hx_engine *engine, const struct hx_bound *bound)
+static struct hx_kind *kind_of(struct hx_engine *engine, const struct hx_bound *bound)
 {
-    struct kind *set = engine->adapt->kinds[bound->signature_bits % SETS], *oldest = set;
+    struct hx_kind *set = engine->adapt->kinds[bound->signature_bits % SETS], *oldest = set;
 
-    for (struct kind *kind = set; kind < set + WAYS; kind++) {
+    for (struct hx_kind *kind = set; kind < set + WAYS; kind++) {
         if (kind->used && kind->shared_alloc == bound->key.shared_alloc &&
             !memcmp(&kind->signature, &bound->signature, sizeof(kind->signature)))
             return kind;
         if (kind->used < oldest->used)
             oldest = kind;
     }
-    *oldest = (struct kind){.signature = bound->signature, .shared_alloc = bound->key.shared_alloc};
+    *oldest = (struct hx_kind){.signature = bound->signature, .shared_alloc = bound->key.shared_alloc, .number = ++engine->adapt->number};
     hx_rivalry_begin(&oldest->rivalry);
     return oldest;
 }
@@ -138,7 +140,7 @@ static hx_status_t adapt_fail(struct hx_engine *engine, const char *name, hx_sta
 #define NAME_BYTES sizeof(((struct hx_plan *)0)->name)
 
 /* HX_EXPLAIN: the calls of this kind that follow use another plan. */
-static void explain(const struct hx_engine *engine, const struct kind *kind, char names[2][NAME_BYTES], uint32_t used_ns, uint32_t other_ns)
+static void explain(const struct hx_engine *engine, const struct hx_kind *kind, char names[2][NAME_BYTES], uint32_t used_ns, uint32_t other_ns)
 {
     const int in_use = kind->rivalry.in_use;
     char call[HX_CALL_TEXT_BYTES];
@@ -151,7 +153,7 @@ static void explain(const struct hx_engine *engine, const struct kind *kind, cha
 }
 
 /* The end of a round: all ranks decide alike, by the longest time of each call. */
-static hx_status_t round_end(struct hx_engine *engine, struct kind *kind, const struct hx_bound *plans[2], const char *name)
+static hx_status_t round_end(struct hx_engine *engine, struct hx_kind *kind, const struct hx_bound *plans[2], const char *name)
 {
     const struct hx_call_key key = hx_call_key_for(HX_FOR_ADAPT, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT32, HX_MAX, 0, HX_ROUND_CALLS));
     char names[2][NAME_BYTES]; /* the cache may forget the plans now */
@@ -185,17 +187,19 @@ static uint32_t call_ns(const struct hx_engine *engine, const struct hx_bound *b
 
 hx_status_t hx_adapt_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
 {
-    struct kind *kind = kind_of(engine, bound);
+    struct hx_kind *kind = bound->kind && bound->kind->number == bound->kind_number ? bound->kind : kind_of(engine, bound);
     struct hx_rivalry *rivalry = &kind->rivalry;
     int by_rival;
     const enum hx_rivalry_now now = hx_rivalry_next(rivalry, &by_rival);
     const uint64_t start = now == HX_RIVALRY_PLAIN ? 0 : hx_now_ns();
     hx_status_t status;
 
+    bound->kind = kind;
+    bound->kind_number = kind->number;
     kind->used = engine->call + 1;
     if ((by_rival || now == HX_RIVALRY_LAST) && (status = rival_bind(engine, bound)) != HX_SUCCESS)
         return adapt_fail(engine, name, status);
-    status = hx_run_at_length(engine, by_rival ? bound->rival : bound, name, in, out);
+    status = hx_run_plan(engine, by_rival ? bound->rival : bound, name, in, out);
     if (now == HX_RIVALRY_PLAIN || status != HX_SUCCESS)
         return status;
     rivalry->ns[rivalry->timed - 1] = call_ns(engine, by_rival ? bound->rival : bound, start);

@@ -131,7 +131,8 @@ struct hx_bound {
     int runs_inline; /* one slice, stage after stage: run_inline */
     int offers;      /* some stage offers the call's buffers */
     int rings;       /* of each pair of ranks, that its messages use on this rank */
-    int fast_path;   /* runs inline, and that is all there is to a call */
+    int is_short;    /* runs inline, and that is all there is to a run */
+    int fast_path;   /* and to a call: it has no rival */
     const char *traced_as; /* HX_TRACE: its plan's name, for as long as the trace lives */
     int awaits_all;
     size_t work_bytes, scratch_bytes;
@@ -142,6 +143,8 @@ struct hx_bound {
     int has_rival;            /* HX_ADAPT: its calls may run by another plan as well, see adapt.c */
     struct hx_traits traits;  /* with which the plan was chosen */
     struct hx_bound *rival;   /* NULL: not bound yet */
+    struct hx_kind *kind;     /* the state of such calls when this plan ran last, */
+    uint64_t kind_number;     /* if it still has this number */
 };
 
 #define HX_BOUND_SETS 128 /* of the cache of bound plans: few kinds of call that a program makes in turn share one */

@@ -22,32 +22,40 @@ enum hx_rivalry_now hx_rivalry_next(struct hx_rivalry *rivalry, int *rival)
     return ++rivalry->timed == HX_ROUND_CALLS ? HX_RIVALRY_LAST : HX_RIVALRY_TIMED;
 }
 
-/* The middle one of the last three of four times; never, if any of the four is. */
-static uint32_t middle(const uint32_t ns[FOUR])
+/* The least of the last three of four times; never, if any of the four is. */
+static uint32_t least(const uint32_t ns[FOUR])
 {
-    const uint32_t a = ns[1], b = ns[2], c = ns[3];
-    const uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    uint32_t least = ns[1];
 
     for (int i = 0; i < FOUR; i++)
         if (ns[i] == HX_ROUND_NEVER)
             return HX_ROUND_NEVER;
-    return c < low ? low : c > high ? high : c;
+    for (int i = 2; i < FOUR; i++)
+        least = ns[i] < least ? ns[i] : least;
+    return least;
 }
 
 int hx_rivalry_decide(struct hx_rivalry *rivalry, uint32_t *used, uint32_t *other)
 {
-    const uint32_t before = middle(rivalry->ns), after = middle(rivalry->ns + 2 * FOUR);
-    int changes, slower;
+    const uint32_t before = least(rivalry->ns), after = least(rivalry->ns + 2 * FOUR);
+    int faster, refused;
 
     *used = before < after ? before : after;
-    *other = middle(rivalry->ns + FOUR);
-    changes = *other < *used - *used / 8;
-    slower = *other > (uint64_t)*used + *used / 4;
-    rivalry->gap *= slower ? MUCH_LATER : LATER;
-    if (rivalry->gap > HX_ROUND_RAREST)
-        rivalry->gap = HX_ROUND_RAREST;
-    rivalry->until = rivalry->gap;
+    *other = least(rivalry->ns + FOUR);
+    refused = *other != HX_ROUND_NEVER && (before == HX_ROUND_NEVER || after == HX_ROUND_NEVER);
+    faster = refused || *other < *used - *used / 8;
     rivalry->timed = 0;
-    rivalry->in_use ^= changes;
-    return changes;
+    if (refused || (faster && rivalry->faster)) {
+        rivalry->in_use ^= 1;
+        rivalry->faster = 0;
+        rivalry->until = rivalry->gap;
+        return 1;
+    }
+    rivalry->faster = faster;
+    if (!faster) {
+        rivalry->gap *= *other > (uint64_t)*used + *used / 4 ? MUCH_LATER : LATER;
+        rivalry->gap = rivalry->gap < HX_ROUND_RAREST ? rivalry->gap : HX_ROUND_RAREST;
+    }
+    rivalry->until = faster ? HX_ROUND_FIRST : rivalry->gap;
+    return 0;
 }

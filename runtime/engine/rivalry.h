@@ -3,11 +3,12 @@
  * A plan and its rival, for calls of one kind: which of them the next call uses, and which is faster. Pure arithmetic, the same on all
  * ranks: it depends on the number of calls, and on times that all ranks have agreed on.
  *
- *   calls   64 | A A A A B B B B A A A A | 128 | A A A A B B B B A A A A | 256 ...      A: the plan in use, B: the other
+ *   calls   64 | A A A A B B B B A A A A | 64 or 128 | A A A A B B B B A A A A | ...      A: the plan in use, B: the other
  *
- * The first call of each four is left out: it finds the caches as the other plan has left them. The middle one of the other three counts.
- * B must be faster than both fours of A, so a machine that becomes slower or faster meanwhile decides nothing. If it is clearly slower, the
- * next round is much later.
+ * The first call of each four is left out: it finds the caches as the other plan has left them. The fastest one of the other three counts,
+ * since a call can only be delayed. B must be faster than both fours of A, so a machine that becomes slower or faster meanwhile decides
+ * nothing. And it must be so in two rounds, one soon after the other. If B is not faster, the next round is later, and if it is clearly
+ * slower, much later.
  */
 #pragma once
 
@@ -22,6 +23,7 @@ struct hx_rivalry {
     uint32_t until;       /* calls before the next round */
     uint32_t gap;         /* as many as there were before this round */
     int in_use;           /* 1: the rival */
+    int faster;           /* the last round has found the other plan faster */
     int timed;            /* calls of the round under way */
     uint32_t ns[HX_ROUND_CALLS]; /* that each took on this rank */
 };
@@ -32,6 +34,6 @@ void hx_rivalry_begin(struct hx_rivalry *rivalry);
 /* For the next call: *rival is 1 if it uses the rival. TIMED, LAST: the caller must store its time in ns[timed - 1], and LAST
  * ends a round. */
 enum hx_rivalry_now hx_rivalry_next(struct hx_rivalry *rivalry, int *rival);
-/* The end of a round: ns has become the longest time of all ranks. Returns 1 if the next calls use the other plan than before. *used and
- * *other: ns that the plan in use so far took, and the other one. */
+/* The end of a round: ns has become the longest time of all ranks. Returns 1 if the next calls use the other plan. *used and *other: ns of
+ * the plan that was in use so far, and of the other one. */
 int hx_rivalry_decide(struct hx_rivalry *rivalry, uint32_t *used, uint32_t *other);

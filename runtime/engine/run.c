@@ -270,8 +270,9 @@ static void buffers_tell(struct hx_run *run)
     run->base[HX_HEARD] = (unsigned char *)run->bound->heard;
 }
 
-__attribute__((noinline)) hx_status_t hx_run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in,
-                                                       void *out)
+/* More than one slice, or traced, or with lengths to learn, or buffers to offer. */
+static __attribute__((noinline)) hx_status_t run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name,
+                                                           const void *in, void *out)
 {
     struct hx_trace_open open;
     struct hx_run run;
@@ -296,13 +297,12 @@ __attribute__((noinline)) hx_status_t hx_run_at_length(struct hx_engine *engine,
     return status;
 }
 
-hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
+static inline __attribute__((always_inline)) hx_status_t run_fast(struct hx_engine *engine, struct hx_bound *bound, const char *name,
+                                                                  const void *in, void *out)
 {
     struct hx_run run;
     hx_status_t status;
 
-    if (!bound->fast_path)
-        return bound->has_rival ? hx_adapt_run(engine, bound, name, in, out) : hx_run_at_length(engine, bound, name, in, out);
     engine->running = HX_RUNS;
     if (run_enter(&run, engine, bound, name, in, out, 0) || run_wait(&run, slots_look, 1))
         run_inline(&run);
@@ -310,6 +310,18 @@ hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, cons
     engine->running = HX_IDLE;
     hx_notify(&engine->process->waiter);
     return status;
+}
+
+hx_status_t hx_run_plan(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
+{
+    return bound->is_short ? run_fast(engine, bound, name, in, out) : run_at_length(engine, bound, name, in, out);
+}
+
+hx_status_t hx_engine_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
+{
+    if (bound->fast_path)
+        return run_fast(engine, bound, name, in, out);
+    return bound->has_rival ? hx_adapt_run(engine, bound, name, in, out) : run_at_length(engine, bound, name, in, out);
 }
 
 hx_status_t hx_run_end(struct hx_run *run)

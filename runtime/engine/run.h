@@ -4,8 +4,8 @@
 
 #include "runtime/engine/flags.h"
 
-/* A call of a plan of any kind, by itself: more than one slice, or traced, or with lengths to learn, or buffers to offer. */
-hx_status_t hx_run_at_length(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
+/* A call of this plan, not of its rival. */
+hx_status_t hx_run_plan(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
 /* Let rings, network and other calls make progress. Returns nonzero if anything moved. */
 int hx_run_move_others(struct hx_run *run);
 struct hx_wait hx_run_wait_of(struct hx_run *run, int (*look)(void *));
