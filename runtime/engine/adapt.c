@@ -22,7 +22,7 @@ struct hx_kind {
     struct hx_signature signature;
     int shared_alloc;
     uint64_t used;   /* the last call; 0: never */
-    uint64_t number; /* of those that have had a place in the table */
+    uint64_t number; /* how many kinds had a place in the table before, and 1 */
     struct hx_rivalry rivalry;
 };
 
