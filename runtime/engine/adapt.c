@@ -47,7 +47,13 @@ static hx_status_t rival_choose(const struct hx_engine *engine, const struct hx_
     return hx_registry.planner->rival(engine->members->planner, bound->plan, bound->traits, bound->sizes.count, bound->elem_bytes, choice);
 }
 
-hx_status_t hx_adapt_bind(struct hx_engine *engine, struct hx_bound *bound, struct hx_traits traits)
+/* Calls of a plan that fill all parts of both banks: the same on all ranks. */
+static uint32_t warm_of(const struct hx_choice *choice)
+{
+    return choice->slot_bytes ? HX_BANKS * (choice->turns ? choice->turns : 1) : 0;
+}
+
+hx_status_t hx_adapt_bind(struct hx_engine *engine, struct hx_bound *bound, const struct hx_choice *chosen, struct hx_traits traits)
 {
     struct hx_choice choice = {0};
     hx_status_t status;
@@ -59,6 +65,8 @@ hx_status_t hx_adapt_bind(struct hx_engine *engine, struct hx_bound *bound, stru
         return status;
     hx_plan_release(choice.plan); /* it is bound when it is tried */
     bound->has_rival = 1;
+    bound->warm[0] = warm_of(chosen);
+    bound->warm[1] = warm_of(&choice);
     bound->fast_path = 0;
     if (!engine->adapt && !(engine->adapt = calloc(1, sizeof(*engine->adapt))))
         return hx_fail(HX_ERR_NOMEM, "no memory for the times of calls (HX_ADAPT)");
@@ -190,7 +198,7 @@ hx_status_t hx_adapt_run(struct hx_engine *engine, struct hx_bound *bound, const
     struct hx_kind *kind = bound->kind && bound->kind->number == bound->kind_number ? bound->kind : kind_of(engine, bound);
     struct hx_rivalry *rivalry = &kind->rivalry;
     int by_rival;
-    const enum hx_rivalry_now now = hx_rivalry_next(rivalry, &by_rival);
+    const enum hx_rivalry_now now = hx_rivalry_next(rivalry, bound->warm, &by_rival);
     const uint64_t start = now == HX_RIVALRY_PLAIN ? 0 : hx_now_ns();
     hx_status_t status;
 

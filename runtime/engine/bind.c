@@ -318,7 +318,7 @@ static hx_status_t bound_new(struct hx_engine *engine, struct hx_call_key key, s
 
     if (status != HX_SUCCESS || (status = hx_bind_plan(engine, key, &choice, out)) != HX_SUCCESS)
         return status;
-    if ((status = hx_adapt_bind(engine, *out, traits_of(&key))) != HX_SUCCESS)
+    if ((status = hx_adapt_bind(engine, *out, &choice, traits_of(&key))) != HX_SUCCESS)
         hx_bound_release(*out);
     return status;
 }

@@ -141,6 +141,7 @@ struct hx_bound {
     struct hx_bound_step *steps, *steps_end; /* of all stages that have only one slice, one after the other */
     int max_spans, max_sources;
     int has_rival;            /* HX_ADAPT: its calls may run by another plan as well, see adapt.c */
+    uint32_t warm[2];         /* calls of this plan, and of its rival, that fill all their slots */
     struct hx_traits traits;  /* with which the plan was chosen */
     struct hx_bound *rival;   /* NULL: not bound yet */
     struct hx_kind *kind;     /* the state of such calls when this plan ran last, */
@@ -304,7 +305,7 @@ static inline void hx_bind_stream(const struct hx_bound_stage *bs, uint32_t i, s
 hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step);
 
 /* adapt.c. Has the plan that was bound for a call a rival? Asked once, when it is bound. Errors: HX_ERR_NOMEM. */
-hx_status_t hx_adapt_bind(struct hx_engine *engine, struct hx_bound *bound, struct hx_traits traits);
+hx_status_t hx_adapt_bind(struct hx_engine *engine, struct hx_bound *bound, const struct hx_choice *chosen, struct hx_traits traits);
 /* Run a call of a plan that has one, by itself or by its rival. */
 hx_status_t hx_adapt_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out);
 void hx_adapt_free(struct hx_engine *engine);

@@ -11,7 +11,7 @@ void hx_rivalry_begin(struct hx_rivalry *rivalry)
     *rivalry = (struct hx_rivalry){.until = HX_ROUND_FIRST, .gap = HX_ROUND_FIRST};
 }
 
-enum hx_rivalry_now hx_rivalry_next(struct hx_rivalry *rivalry, int *rival)
+enum hx_rivalry_now hx_rivalry_next(struct hx_rivalry *rivalry, const uint32_t warm[2], int *rival)
 {
     *rival = rivalry->in_use;
     if (rivalry->until) {
@@ -19,6 +19,10 @@ enum hx_rivalry_now hx_rivalry_next(struct hx_rivalry *rivalry, int *rival)
         return HX_RIVALRY_PLAIN;
     }
     *rival ^= rivalry->timed / FOUR == 1;
+    if (rivalry->timed == FOUR && rivalry->warmed < warm[*rival]) {
+        rivalry->warmed++;
+        return HX_RIVALRY_PLAIN;
+    }
     return ++rivalry->timed == HX_ROUND_CALLS ? HX_RIVALRY_LAST : HX_RIVALRY_TIMED;
 }
 
@@ -45,6 +49,7 @@ int hx_rivalry_decide(struct hx_rivalry *rivalry, uint32_t *used, uint32_t *othe
     refused = *other != HX_ROUND_NEVER && (before == HX_ROUND_NEVER || after == HX_ROUND_NEVER);
     faster = refused || *other < *used - *used / 8;
     rivalry->timed = 0;
+    rivalry->warmed = 0;
     if (refused || (faster && rivalry->faster)) {
         rivalry->in_use ^= 1;
         rivalry->faster = 0;

@@ -25,15 +25,17 @@ struct hx_rivalry {
     int in_use;           /* 1: the rival */
     int faster;           /* the last round has found the other plan faster */
     int timed;            /* calls of the round under way */
+    uint32_t warmed;      /* and calls by the other plan that were not timed */
     uint32_t ns[HX_ROUND_CALLS]; /* that each took on this rank */
 };
 
 enum hx_rivalry_now { HX_RIVALRY_PLAIN, HX_RIVALRY_TIMED, HX_RIVALRY_LAST };
 
 void hx_rivalry_begin(struct hx_rivalry *rivalry);
-/* For the next call: *rival is 1 if it uses the rival. TIMED, LAST: the caller must store its time in ns[timed - 1], and LAST
+/* For the next call, warm: so many calls of the plan and of its rival fill all the slots that they use in turn. Before the other plan is
+ * timed, it makes so many calls, to find its slots in the caches. *rival is 1 if it uses the rival. TIMED, LAST: the caller must store its time in ns[timed - 1], and LAST
  * ends a round. */
-enum hx_rivalry_now hx_rivalry_next(struct hx_rivalry *rivalry, int *rival);
+enum hx_rivalry_now hx_rivalry_next(struct hx_rivalry *rivalry, const uint32_t warm[2], int *rival);
 /* The end of a round: ns has become the longest time of all ranks. Returns 1 if the next calls use the other plan. *used and *other: ns of
  * the plan that was in use so far, and of the other one. */
 int hx_rivalry_decide(struct hx_rivalry *rivalry, uint32_t *used, uint32_t *other);
