@@ -521,16 +521,15 @@ HX_CALL hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t
 
 /* ---- messages between two ranks --------------------------------------------------- */
 
-/* Send count elements of buf to rank dest of comm. The receiver names this rank and the same
- * tag. tag: 0 or more. There is no wildcard. Messages of one sender, receiver and tag arrive in
- * the order in which they are sent; those of different tags may be received in any order. A rank
- * may send to itself. Messages are not among the calls that all ranks make in the same order:
- * any thread may send and receive at any time, also while other threads are in collectives on
- * comm. Blocking: hx_send returns when buf may be written again. Up to 64 KiB that usually does
- * not need the receiver; a longer message waits for its receive. If two ranks send each other
- * longer messages before they receive, both wait until HX_TIMEOUT, and the text names both
- * calls. If rank dest dies, hx_send returns HX_ERR_PEER_DEAD. A message that was sent before may
- * be lost then.
+/* Send count elements of buf to rank dest of comm. The receiver names this rank and the same tag.
+ * tag: 0 or more. There is no wildcard. Messages of one sender, receiver and tag arrive in order.
+ * Messages of different tags may be received in any order. A rank may send to itself. Messages have
+ * no place in the order of calls that all ranks keep. Any thread may send and receive at any time,
+ * also while other threads are in collectives on comm. Blocking: hx_send returns when buf may be
+ * written again. Up to 16 KiB that usually does not need the receiver. A longer message may wait
+ * for its receive. If two ranks send each other longer messages before they receive, both wait
+ * until HX_TIMEOUT, and the text names both calls. If rank dest dies, hx_send returns
+ * HX_ERR_PEER_DEAD. A message that was sent before may be lost then.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD,
  * HX_ERR_TRANSPORT, HX_ERR_REVOKED. HX_ERR_MISMATCH if dest has freed comm. After one of them,
  * except HX_ERR_ARG and HX_ERR_STATE, comm can only be freed. */

@@ -49,10 +49,19 @@ static hx_status_t arguments_check(const struct arguments *a, struct hx_comm *co
     return HX_SUCCESS;
 }
 
-static struct hx_p2p_call call_of(const struct arguments *a, struct hx_comm *comm)
+/* Member by member: the rest of the struct is long, and hx_p2p_start sets what it needs. */
+static void call_set(struct hx_p2p_call *call, const struct arguments *a, struct hx_comm *comm)
 {
-    return (struct hx_p2p_call){.members = &comm->members, .name = a->name, .sending = a->sending, .rank = a->rank, .tag = a->tag,
-                                .dtype = hx_dtype_code(a->dtype), .base = a->buf, .bytes = a->count * hx_dtype_bytes(a->dtype)};
+    call->members = &comm->members;
+    call->name = a->name;
+    call->sending = a->sending;
+    call->rank = a->rank;
+    call->tag = a->tag;
+    call->dtype = hx_dtype_code(a->dtype);
+    call->base = a->buf;
+    call->bytes = a->count * hx_dtype_bytes(a->dtype);
+    call->ended = NULL;
+    call->owner = NULL;
 }
 
 /* ---- blocking ------------------------------------------------------------------------------------------------- */
@@ -151,7 +160,7 @@ static hx_status_t message_do(const struct arguments *a, struct hx_comm *comm, e
         return status;
     if ((status = hx_group_refuse(comm, a->name)) != HX_SUCCESS)
         return status;
-    message = call_of(a, comm);
+    call_set(&message, a, comm);
     if (mode == HX_BLOCKING)
         return (status = hx_notice_refuse(a->name)) == HX_SUCCESS ? call_await(comm, &message) : hx_comm_fail(comm, status);
     if (!request)

@@ -31,7 +31,7 @@ static void message_tell(const struct hx_p2p_call *message, char *text, size_t c
              message->rank, message->tag);
 }
 
-/* hx_fail has told why: the communicator fails, and with it all that wait in it. Tell the ranks of other nodes that may wait for
+/* The thread's last detail says why: the communicator fails, and all messages that wait in it. Tell the ranks of other nodes that may wait for
  * it. */
 static void comm_break(const struct hx_p2p_call *message, hx_status_t status)
 {
@@ -121,7 +121,7 @@ static hx_status_t departure(const struct hx_p2p_call *message)
 
     if (!why)
         return HX_SUCCESS;
-    hx_p2p_progress(&comm_of(message)->world->process); /* what it has sent before it left */
+    hx_p2p_progress(&comm_of(message)->world->process); /* it may have sent before it left */
     if (message->state == HX_P2P_ENDED || hx_failure_look(message->members->blocking, HX_SUCCESS))
         return HX_SUCCESS;
     snprintf(text, sizeof(text), "rank %d %s", message->rank, why);

@@ -9,6 +9,7 @@
 #include "runtime/engine/trace_spans.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdlib.h>
+#include <string.h>
 
 void hx_request_release(struct hx_request *request)
 {
@@ -86,7 +87,7 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
     if (message)
-        *message = *call->message;
+        memcpy(message, call->message, sizeof(*message));
     *request = (struct hx_request){.call = *call, .persistent = persistent, .message = message, .fd = -1};
     request->call.memory = memory;
     call->comm->requests++;

@@ -53,7 +53,7 @@ hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *count)
         return hx_comm_fail(comm, HX_ERR_ARG);
     }
     shared = comm->world->process.shared;
-    hx_progress_all(&comm->world->process); /* other nodes may have told */
+    hx_progress_all(&comm->world->process); /* reports of other nodes may have arrived */
     for (int rank = 0; rank < comm->members.size; rank++) {
         hx_watch_look_at(shared, comm->members.ranks[rank]);
         if (!atomic_load_explicit(&shared->table[comm->members.ranks[rank]].dead, memory_order_relaxed))

@@ -235,7 +235,8 @@ static void send_start(struct hx_p2p *p2p, struct hx_p2p_call *call)
     struct hx_p2p_peer *peer = call->peer;
     const struct hx_process *process = p2p->process;
     const size_t cost = call->bytes + sizeof(struct hx_p2p_head);
-    const int is_eager = call->bytes <= HX_P2P_EAGER_BYTES && credit_used(p2p, peer) + cost <= HX_P2P_CREDIT;
+    const int copies = peer->row >= 0 && process->job.single_copy;
+    const int is_eager = call->bytes <= (copies ? HX_P2P_COPY_BYTES : HX_P2P_EAGER_BYTES) && credit_used(p2p, peer) + cost <= HX_P2P_CREDIT;
     struct hx_p2p_head *head = &call->record.head;
 
     call->id = ++peer->sent_id;
@@ -249,8 +250,7 @@ static void send_start(struct hx_p2p *p2p, struct hx_p2p_call *call)
         call->state = HX_P2P_OFFERED;
         hx_p2p_list_move(call, &peer->offered);
     }
-    if (peer->rank == process->rank ||
-        (!is_eager && peer->row >= 0 && process->job.single_copy && call->bytes >= HX_P2P_COPY_BYTES))
+    if (peer->rank == process->rank || (!is_eager && copies && call->bytes > HX_P2P_COPY_BYTES))
         head->address = (uint64_t)(uintptr_t)call->base;
     else if (peer->row < 0)
         head->address = match_of(call->id);

@@ -11,7 +11,7 @@
  *
  *   eager         EAGER head + first bytes, DATA + more bytes ...            the sender is done when all bytes have left its buffer
  *   rendezvous    READY -> ; <- CLEAR ; DATA + bytes ...                     the bytes go to the buffer of the receive
- *   single copy   READY with the address -> ; the receiver reads ; <- DONE   between processes of a node, from HX_P2P_COPY_BYTES on
+ *   single copy   READY with the address -> ; the receiver reads ; <- DONE   between processes of a node, beyond HX_P2P_COPY_BYTES
  *
  * A message is eager if it is short and the sender has credit. Credit counts the eager bytes, heads included, that the receiver
  * has not yet given to a receive. So unexpected messages take at most HX_P2P_CREDIT bytes of the receiver's memory for each
@@ -28,7 +28,7 @@
 
 #define HX_P2P_EAGER_BYTES ((size_t)64 << 10)  /* longer messages wait for their receive */
 #define HX_P2P_CREDIT ((size_t)512 << 10)      /* of one sender at one receiver */
-#define HX_P2P_COPY_BYTES ((size_t)1 << 20)    /* single copy from here on */
+#define HX_P2P_COPY_BYTES ((size_t)16 << 10)   /* single copy of what is longer, if ranks of a node can read each other's memory */
 #define HX_P2P_CONTEXT (HX_COMM_CONTEXTS + 1)  /* in match ids and flows: groups (number 1) use only the first of their contexts */
 #define HX_P2P_CALL (UINT64_MAX >> HX_SLICE_BITS) /* as the number of a call in a question about a message: no call has it */
 #define HX_P2P_INLINE_BYTES (sizeof(((struct hx_control_message *)0)->p2p.data))
@@ -38,7 +38,7 @@ struct hx_p2p_call;
 struct hx_p2p_record { /* waits to be sent to a peer */
     struct hx_p2p_record *next;
     struct hx_p2p_head head;
-    struct hx_p2p_call *call; /* whose bytes follow; NULL: none do */
+    struct hx_p2p_call *call; /* its bytes follow; NULL: no bytes */
     int queued;
 };
 

@@ -67,7 +67,7 @@ int hx_p2p_ring_send(struct hx_p2p *p2p, struct hx_p2p_peer *peer, struct hx_p2p
     struct hx_p2p_head head = record->head;
     const int carries = head.kind == HX_P2P_EAGER || head.kind == HX_P2P_DATA;
     const size_t most = shared->p2p_bytes / PARTS - UNIT;
-    int wrote = 0, whole = 0;
+    int whole = 0;
 
     if (peer->rank == p2p->process->rank)
         return self_send(p2p, peer, record);
@@ -89,10 +89,8 @@ int hx_p2p_ring_send(struct hx_p2p *p2p, struct hx_p2p_peer *peer, struct hx_p2p
         whole = !carries || call->moved == call->bytes;
         /* release pairs with the acquire in ring_read */
         atomic_store_explicit(&ring->written, at + record_bytes(data), memory_order_release);
-        wrote = 1;
+        news_tell(shared, peer->row); /* the receiver copies while this rank writes the next one */
     }
-    if (wrote)
-        news_tell(shared, peer->row);
     return whole;
 }
 

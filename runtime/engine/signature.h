@@ -26,7 +26,7 @@ uint64_t hx_about_group(int parent_context, const int *members, int n);
 
 /* n: ranks. of_its_own: each rank has lengths that others do not know. */
 struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of_its_own);
-/* Of a message between two ranks. rank: in the communicator, of the other side. */
+/* The same for a message between two ranks. rank: in the communicator, of the other side. */
 struct hx_signature hx_signature_of_message(int sending, int rank, int tag);
 /* The code of an element type in a signature. */
 int32_t hx_dtype_code(hx_dtype_t dtype);

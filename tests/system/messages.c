@@ -56,7 +56,7 @@ static void receive(size_t bytes, int source, int tag, int seed)
 }
 
 /* Sizes beside each limit: control message, eager, records of a ring, single copy. */
-static const size_t sizes[] = {0, 1, 8, 303, 304, 305, 320, 321, 4096, 16319, 16320, 16321, 65535, 65536, 65537, 500000, (1 << 20) - 1,
+static const size_t sizes[] = {0, 1, 8, 303, 304, 305, 320, 321, 4096, 16319, 16320, 16321, 16384, 16385, 65535, 65536, 65537, 500000, (1 << 20) - 1,
                                1 << 20, (1 << 20) + 1, 3000000};
 #define SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
 
