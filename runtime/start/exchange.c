@@ -119,7 +119,7 @@ static void key_write(char key[KEY_BYTES], int leader, int round)
     snprintf(key, KEY_BYTES, "node%d.%d", round, leader); /* a key ends with the rank that puts it */
 }
 
-/* One node's value: its facts, then for each rank its head and address. */
+/* One node's value: its facts, then for each rank its head and address; at the end of rank 0's the constants of its node. */
 static hx_status_t node_put(struct hx_world *world, const struct hx_place *place, int round)
 {
     const struct hx_shared *node = world->process.shared;
@@ -133,8 +133,6 @@ static hx_status_t node_put(struct hx_world *world, const struct hx_place *place
 
     if (out)
         fwrite(&facts, sizeof(facts), 1, out);
-    if (out && world->process.rank == 0)
-        fwrite(&world->process.job.constants, sizeof(struct hx_constants), 1, out);
     for (int i = 0; out && i < node->n; i++) {
         const struct hx_job_entry *entry = &node->table[node->ranks[i]];
         struct hx_rank_head head = {.rank = node->ranks[i], .address_bytes = (int32_t)entry->address_bytes};
@@ -142,6 +140,8 @@ static hx_status_t node_put(struct hx_world *world, const struct hx_place *place
         fwrite(&head, sizeof(head), 1, out);
         fwrite(entry->address, 1, entry->address_bytes, out);
     }
+    if (out && world->process.rank == 0)
+        fwrite(&world->process.job.constants, sizeof(struct hx_constants), 1, out);
     key_write(key, world->process.rank, round);
     status = out && fclose(out) == 0 ? hx_boot_put(world->boot, key, value, bytes)
                                      : hx_fail(HX_ERR_NOMEM, "no memory for the addresses of %d ranks", node->n);
@@ -172,12 +172,6 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
         return -1;
     memcpy(&facts, at, sizeof(facts));
     at += sizeof(facts);
-    if (leader == 0) {
-        if ((size_t)(end - at) < sizeof(header->constants))
-            return -1;
-        memcpy(&header->constants, at, sizeof(header->constants));
-        at += sizeof(header->constants);
-    }
     header->single_copy &= facts.single_copy;
     if (facts.milli_per_cpu > header->milli_per_cpu)
         header->milli_per_cpu = facts.milli_per_cpu;
@@ -197,6 +191,11 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
         entry->address_bytes = (uint32_t)head.address_bytes;
         memcpy(entry->address, at, (size_t)head.address_bytes);
         at += head.address_bytes;
+    }
+    if (leader == 0) {
+        if ((size_t)(end - at) < sizeof(header->constants))
+            return -1;
+        memcpy(&header->constants, at, sizeof(header->constants));
     }
     return world->process.shared->table[leader].node ? 0 : -1;
 }

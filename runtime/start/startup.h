@@ -17,10 +17,9 @@ struct hx_node_facts { /* the first part of the value that a node's leader puts 
     int32_t ranks;         /* 0: a failure follows instead */
     int32_t single_copy;   /* they can read each other's memory */
     int32_t milli_per_cpu; /* ranks per 1000 usable cores */
-    /* rank 0's value: struct hx_constants follows */
 };
 
-struct hx_rank_head { /* then of each of its ranks; its address follows */
+struct hx_rank_head { /* then of each of its ranks; its address follows. At the end of rank 0's value: struct hx_constants */
     int32_t rank, address_bytes;
     int16_t place[HX_SHAPE_LEVELS], unused;
 };
