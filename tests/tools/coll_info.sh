@@ -6,6 +6,7 @@ build=${top_builddir:-build}
 info=$build/tools/coll_info
 run=$build/tools/coll_run
 unset "${!HX_@}"
+export XDG_CACHE_HOME=/dev/null # nothing is written to the user's cache
 tool=$info
 # shellcheck source=says.sh
 . "$(dirname "$0")/says.sh"

@@ -9,6 +9,7 @@ plant=$build/tests/tools/plant
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 unset "${!HX_@}" "${!FI_@}" "${!RDMAV_@}"
+export XDG_CACHE_HOME=/dev/null # nothing is written to the user's cache
 failed=0
 
 fault() {

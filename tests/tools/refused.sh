@@ -6,6 +6,7 @@ set -u
 tools=$(cd "${top_builddir:-build}/tools" && pwd)
 sources=$(cd "${top_srcdir:-$(dirname "$0")/../..}" && pwd)
 unset "${!HX_@}" COLUMNS
+export XDG_CACHE_HOME=/dev/null # nothing is written to the user's cache
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
