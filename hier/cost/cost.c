@@ -120,7 +120,13 @@ static double shared_stage_us(const struct hx_cost_params *p, const struct hx_al
     double fetch_us = p->shared_alloc ? WINDOW_FETCH_US : p->fetch_us, fetch_gb_s = p->shared_alloc ? p->intra_gb_s : p->fetch_gb_s;
     double us = c.hops * hx_cost_hand_over(p, c.flags) + (c.calls * fetch_us + bytes * c.fetched / fetch_gb_s * 1e-3) * p->oversubscription;
     double in_turn = 0, on_all_cores = 0;
+    struct hx_cost_params own;
 
+    if (c.folds_own && p->own_gb_s > p->reduce_gb_s) {
+        own = *p;
+        own.reduce_gb_s = p->own_gb_s;
+        p = &own;
+    }
     if (c.elects) /* a rank yields its core in vain */
         us += p->intra_alpha_us + switches(p) / p->oversubscription;
     for (int i = 0; i < 2; i++) {

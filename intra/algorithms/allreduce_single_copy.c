@@ -36,7 +36,7 @@ static struct hx_counts counts(struct hx_group g)
 {
     double others = (double)(g.p - 1) / g.p;
 
-    return (struct hx_counts){.hops = 3, .flags = g.p - 1, .calls = 2 * (g.p - 1), .fetched = 2 * others, .work = {{g.p, 0, 1}},
+    return (struct hx_counts){.folds_own = 1, .hops = 3, .flags = g.p - 1, .calls = 2 * (g.p - 1), .fetched = 2 * others, .work = {{g.p, 0, 1}},
                               .read_in_parts = 1.0 / g.p, .read_by_all = 1.0 / g.p};
 }
 

@@ -39,7 +39,7 @@ static struct hx_counts counts(struct hx_group g)
 {
     double others = (double)(g.p - 1) / g.p;
 
-    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = others, .work = {{g.p, others, 1}},
+    return (struct hx_counts){.folds_own = 1, .hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = others, .work = {{g.p, others, 1}},
                               .read_in_parts = 1.0 / g.p, .read_by_one = 1.0 / g.p};
 }
 

@@ -27,7 +27,7 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    return (struct hx_counts){.hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = g.p - 1, .work = {{1, 0, g.p}}, .read_by_one = 1};
+    return (struct hx_counts){.folds_own = 1, .hops = 2, .flags = g.p - 1, .calls = g.p - 1, .fetched = g.p - 1, .work = {{1, 0, g.p}}, .read_by_one = 1};
 }
 
 const struct hx_algorithm hx_reduce_single_copy_nary = {

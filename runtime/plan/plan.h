@@ -352,6 +352,7 @@ struct hx_counts {
     int overlaps;                     /* likewise; known only where the constants of the node are measured */
     double own;                       /* of what members copy, or do not copy at all: their own part, in their own memory */
     int elects;                       /* the last arriver works for all; others may wake earlier */
+    int folds_own;                    /* reductions read what the member has fetched before, from its own cache */
     /* data that members read from each other's memory, from each of the others: */
     double read_by_all, read_by_one;  /* every member the same, or one member */
     double read_in_parts;             /* every member another part */

@@ -157,6 +157,26 @@ says 'chosen: flat(mesh)' 0 explain allreduce --shape 2,2 --provider tcp --set H
 says 'ignores this table' 0 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json"
 says 'none.json' 2 explain allreduce --shape 2,2 --set HX_TABLE="$tmp/none.json" --set HX_TABLE_STRICT=1
 says 'big does not use a table' 2 big --shape 2,2 --set HX_TABLE="$tmp/table.json"
+# Constants of a node: where they say that single copy is fast it is chosen, warm and cold mixed, and where slots are fast, they are. The
+# first are about those of a machine on which single copy won, the second those of an AMD EPYC with cores far apart.
+node() { # FILE HAND-OFF LINE CALL FETCH-COLD FETCH-WARM SLOT-COLD SLOT-WARM OWN FOLD
+    printf 'hierax_constants 1\nmachine %s\nhand_off_ns %d\nline_ns %d\ncall_ns %d\nfetch_cold_mb_s %d\nfetch_warm_mb_s %d\nslot_cold_mb_s %d\nslot_warm_mb_s %d\nown_mb_s %d\nfold_mb_s %d\nend\n' "$@" >"$tmp/$1"
+}
+node single 70 45 450 16000 28000 9500 9500 40000 18000
+node slots 390 130 1600 3900 15200 20000 21000 56000 25000
+for coll in bcast allgather alltoall gather scatter reduce allreduce; do
+    for bytes in 64K 512K 4M; do
+        "$tool" cost $coll $bytes --shape 2 --constants "$tmp/single" | grep -q '^\* flat(single_copy' || fault "$coll of $bytes: no single copy though it is fast"
+        "$tool" cost $coll $bytes --shape 2 --constants "$tmp/slots" | grep -q '^\* flat(nary' || fault "$coll of $bytes: no slots though they are fast"
+    done
+done
+says 'constants of the node from ' 0 cost bcast 64K --shape 2 --constants "$tmp/slots"
+sed -i 's/^call_ns .*/call_ns fast/' "$tmp/slots"
+says 'slots:5: expected "call_ns" and an integer from 0 to 1000000000' 2 cost bcast --shape 2 --constants "$tmp/slots"
+says 'none: there is no such file' 2 cost bcast --shape 2 --constants "$tmp/none"
+says 'not a regular file' 2 cost bcast --shape 2 --constants /dev/null
+says '--model fetch_us and --constants both set parameters of the node' 2 cost bcast --shape 2 --constants "$tmp/single" --model fetch_us=1
+
 # Its cost model, of that provider only; once for all points.
 sed -i 's/"entries": .*/"models": [{"provider": "tcp", "net_alpha_us": 777, "net_gb_s": 2, "stream_gb_s": 2, "core_gb_s": 3, "message_us": 9, "points": 5}], "entries": []}/' "$tmp/table.json"
 export HX_TABLE=$tmp/table.json

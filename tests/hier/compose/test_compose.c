@@ -533,6 +533,57 @@ static void rings_are_not_too_long(void **state)
     hx_env_release(&env);
 }
 
+/* Any values, each known or not. */
+static void constants_draw(struct hx_constants *constants)
+{
+    *constants = (struct hx_constants){.source = HX_CONSTANTS_MEASURED, .hash = 1};
+    for (const struct hx_constant_row *row = hx_constant_rows; row->name; row++)
+        *(int32_t *)((char *)constants + row->offset) = draw(0, 5) ? 1 << draw(2, 16) : 0;
+}
+
+static int candidates_differ(const struct hx_candidate *a, const struct hx_candidate *b)
+{
+    return a->lanes != b->lanes || a->channels != b->channels || a->flat != b->flat || a->first != b->first || a->inter != b->inter ||
+           a->last != b->last;
+}
+
+/* Whatever is measured, results have the bits that they have without: of what rounds, on several nodes, the plan stays; on one node it stays,
+ * or both plans fold all at once. How a vector is cut depends on no constant. */
+static void measured_constants_keep_the_bits(void **state)
+{
+    int moves = 0, exact = 0, rounds = 0; /* choices that the constants change */
+    struct hx_env env;
+
+    (void)state;
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    for (int i = 0; i < 1500; i++) {
+        struct hx_shape *shape = shape_draw_of(1, draw(0, 1) ? 1 : 4);
+        struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = draw(1, 9), .ranks_per_cpu = draw(0, 20) / 10.0, .single_copy = 1}, measured = job;
+        enum hx_coll coll = (enum hx_coll)draw(0, HX_COLL_COUNT - 1);
+        enum hx_folding folding = (enum hx_folding)draw(0, 2);
+        uint64_t count = (uint64_t)draw(0, 1000) << draw(0, 12);
+        int root = hx_coll_is_rooted(coll) ? draw(0, shape->nranks - 1) : 0;
+        constants_draw(&measured.constants);
+        const struct decision built_in = decide(&env, shape, 0, &job, coll, root, folding, count, 4);
+        const struct decision other = decide(&env, shape, 0, &measured, coll, root, folding, count, 4);
+        const int differ = candidates_differ(&built_in.candidate, &other.candidate);
+        if (!differ)
+            assert_memory_equal(&built_in, &other, sizeof(other));
+        if (differ && hx_coll_reduces(coll) && folding != HX_FOLDS_EXACTLY) {
+            assert_int_equal(shape->nnodes, 1);
+            assert_true(built_in.candidate.flat->needs & other.candidate.flat->needs & HX_FOLDS_AT_ONCE);
+            rounds++;
+        } else if (differ) {
+            exact += hx_coll_reduces(coll);
+            moves += !hx_coll_reduces(coll);
+        }
+        hx_shape_free(shape);
+    }
+    if (moves < 20 || exact < 20 || rounds < 20)
+        fail_msg("constants change too few choices: %d that move data, %d exact, %d that round", moves, exact, rounds);
+    hx_env_release(&env);
+}
+
 static void all_ranks_choose_alike(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 4, 8, 16};
@@ -543,6 +594,8 @@ static void all_ranks_choose_alike(void **state)
     for (int i = 0; i < 400; i++) {
         struct hx_shape *shape = shape_draw();
         struct hx_job job = {.llc_bytes = (uint64_t)draw(1, 64) << 20, .cpus_per_node = draw(1, 16), .ranks_per_cpu = draw(0, 40) / 10.0, .single_copy = 1};
+        if (draw(0, 1))
+            constants_draw(&job.constants);
         enum hx_coll coll = (enum hx_coll)draw(0, HX_COLL_COUNT - 1);
         uint64_t count = (uint64_t)draw(0, 1000) << draw(0, 16);
         uint32_t elem_bytes = sizes[draw(0, 4)];
@@ -616,7 +669,7 @@ int main(void)
         cmocka_unit_test(stages_hold_every_block_once), cmocka_unit_test(lengths_are_learnt),
         cmocka_unit_test(channels_cross_on_ranks_of_their_own),
         cmocka_unit_test(rings_are_not_too_long), cmocka_unit_test(groups_share_fewer_cores),
-        cmocka_unit_test(all_ranks_choose_alike), cmocka_unit_test(groups_have_other_choices),
+        cmocka_unit_test(all_ranks_choose_alike), cmocka_unit_test(measured_constants_keep_the_bits), cmocka_unit_test(groups_have_other_choices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
