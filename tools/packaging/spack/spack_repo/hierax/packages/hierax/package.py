@@ -39,7 +39,7 @@ class Hierax(AutotoolsPackage):
 
     def configure_args(self):
         mpicc = self.spec["mpi"].mpicc if self.spec.satisfies("+mpi") else "no"
-        args = ["--disable-probes", f"--with-mpicc={mpicc}", *self.enable_or_disable("static")]
+        args = ["--disable-probes", "--without-python", f"--with-mpicc={mpicc}", *self.enable_or_disable("static")]
         if self.spec.satisfies("~pmix"):
             args.append("ac_cv_header_pmix_h=no")  # or configure would take the system's
         return args
