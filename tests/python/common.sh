@@ -5,6 +5,7 @@
 scripts=${top_srcdir:?run me by make check}/tests/python
 python=${PYTHON_OF_HIERAX:-/usr/bin/python3}
 export PYTHONPATH=$top_builddir/python PYTHONDONTWRITEBYTECODE=1 PYTHONFAULTHANDLER=1
+"$python" -c "import numpy" 2>/dev/null || skip "$python has no numpy: apt-get install python3-numpy"
 
 # job N NODES COMMAND...: run it, with its output in $tmp/out and $tmp/err. NODES is 1, or as coll_run --nodes takes it
 job() {
