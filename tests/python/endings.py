@@ -76,14 +76,14 @@ def forks(comm):
     if child == 0:
         refused = 0
         for call in (lambda: comm.allreduce(x), comm.dup, request.start, hierax.init, hierax.finalize,
-                     lambda: hierax._native.abort(1, None)):
+                     lambda: hierax._native.abort(1, None), lambda: hierax.Op(np.add)):
             try:
                 call()
             except hierax.StateError as error:
                 refused += "fork" in str(error)
         del request, op
         sys.exit(refused)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 6
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     if comm.rank == 0:
         child = os.fork()
         if child == 0:

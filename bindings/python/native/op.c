@@ -79,6 +79,8 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
         PyErr_Format(PyExc_TypeError, "function is %s, which cannot be called", Py_TYPE(function)->tp_name);
         return NULL;
     }
+    if (hxpy.forked)
+        return hxpy_state_error("this process is a child made by fork of a rank, and must not use Hierax");
     hxpy_op *op = (hxpy_op *)type->tp_alloc(type, 0);
     if (!op)
         return NULL;
