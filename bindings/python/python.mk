@@ -10,7 +10,8 @@ hxpy_sources = bindings/python/native/bootstrap.c bindings/python/native/bootstr
     bindings/python/native/call.h bindings/python/native/collectives.def bindings/python/native/comm.c \
     bindings/python/native/dlpack.c bindings/python/native/dtypes.c bindings/python/native/errors.c \
     bindings/python/native/issue.c bindings/python/native/listed.c bindings/python/native/lists.c \
-    bindings/python/native/memory.c bindings/python/native/methods.c bindings/python/native/module.c \
+    bindings/python/native/memory.c bindings/python/native/messages.c bindings/python/native/messages.h \
+    bindings/python/native/methods.c bindings/python/native/module.c \
     bindings/python/native/native.h bindings/python/native/numpy_arrays.c bindings/python/native/op.c \
     bindings/python/native/regular.c bindings/python/native/request.c bindings/python/native/types.c \
     bindings/python/native/view.c

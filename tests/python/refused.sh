@@ -6,6 +6,8 @@ ranks 2 1 refused.py
 ranks 3 2,1 refused.py
 ranks 2 1 requests.py
 ranks 3 2,1 requests.py HX_PROGRESS_THREAD=1
+ranks 2 1 messages.py
+ranks 3 2,1 messages.py
 ranks 2 1 operations.py
 ranks 3 2,1 operations.py
 ranks 2 1 operations.py HX_PROGRESS_THREAD=1

@@ -95,7 +95,7 @@ int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *
     call->lists = NULL;
     call->counts = call->displs = NULL;
     call->count = 0;
-    call->root = 0;
+    call->root = call->tag = 0;
     if (given[HXPY_ROOT] && hxpy_int(given[HXPY_ROOT], "root", &call->root))
         return -1;
     if (call->root < 0 || call->root >= comm->size) {
@@ -105,7 +105,9 @@ int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *
     int status;
     if (call->row->in == NONE)
         return 0;
-    if (call->row->rooted == BOTH)
+    if (call->row->in == MESSAGE)
+        status = hxpy_message(call, comm, given);
+    else if (call->row->rooted == BOTH)
         status = hxpy_broadcast(call, comm, given);
     else if (call->row->in == LISTED)
         status = hxpy_listed(call, comm, given);

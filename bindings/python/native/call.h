@@ -5,7 +5,7 @@
 
 #include "native.h"
 
-enum { NONE, ONE, ALL, LISTED };
+enum { NONE, ONE, ALL, LISTED, MESSAGE };
 enum { NO, IN, OUT, BOTH };
 
 /* types.c: the operation and type of the call, and counts in bytes for elements that Hierax does not know */
@@ -24,9 +24,10 @@ int hxpy_get_in(struct hxpy_call *call, PyObject *x, bool needed);
 int hxpy_get_out(struct hxpy_call *call, PyObject *out, bool needed);
 int hxpy_new_out(struct hxpy_call *call, int ndim, const Py_ssize_t *shape);
 
-/* regular.c, listed.c: the three kinds of calls */
+/* regular.c, listed.c, messages.c: the kinds of calls */
 int hxpy_regular(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given);
 int hxpy_broadcast(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given);
 int hxpy_listed(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given);
+int hxpy_message(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given);
 
 #endif

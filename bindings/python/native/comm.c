@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Comm: a communicator. methods.c adds the collectives. */
+#include "messages.h"
 #include "native.h"
 
 #include <string.h>
@@ -285,6 +286,11 @@ static PyMethodDef methods[] = {
      "empty(shape, dtype='d')\n\nAn array in memory of alloc(). All ranks call it. Its elements are 0."},
     {"plan_info", WITH_KEYWORDS(comm_plan_info), METH_VARARGS | METH_KEYWORDS,
      "plan_info(collective, count, dtype=hierax.FLOAT32, op=hierax.SUM, root=0)\n\nDescribe a call: a dict. Local."},
+    {"iprobe", WITH_KEYWORDS(hxpy_comm_iprobe), METH_VARARGS | METH_KEYWORDS,
+     "iprobe(source, tag=0)\n\nThe bytes of the first message of rank source with this tag that has arrived, or None."},
+    {"revoke", hxpy_comm_revoke, METH_NOARGS,
+     "revoke()\n\nEnd all calls on this communicator on every rank, with RevokedError. Any thread may call it. Local."},
+    {"failed", hxpy_comm_failed, METH_NOARGS, "failed()\n\nThe ranks that are known here to have died. Local."},
     {"abort", WITH_KEYWORDS(comm_abort), METH_VARARGS | METH_KEYWORDS,
      "abort(code=1, text=None)\n\nEnd this process and the job. Does not return."},
     {"__enter__", comm_enter, METH_NOARGS, NULL},

@@ -6,8 +6,8 @@ static PyObject *names[HXPY_PARAMS]; /* interned */
 
 int hxpy_comm_methods_init(void)
 {
-    static const char *const texts[HXPY_PARAMS] = {"x", "op", "root", "out", "counts", "displs", "scounts", "sdispls", "rcounts",
-                                                     "rdispls"};
+    static const char *const texts[HXPY_PARAMS] = {"x", "op", "root", "out", "dest", "source", "tag", "counts", "displs",
+                                                     "scounts", "sdispls", "rcounts", "rdispls"};
     for (int i = 0; i < HXPY_PARAMS; i++)
         if (!names[i] && !(names[i] = PyUnicode_InternFromString(texts[i])))
             return -1;

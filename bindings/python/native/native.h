@@ -114,8 +114,8 @@ int hxpy_comm_add_collectives(void); /* after PyType_Ready */
 #define WITH_KEYWORDS(fn) (PyCFunction)(void (*)(void))(fn)
 
 enum hxpy_mode { HXPY_NOW, HXPY_START, HXPY_PREPARE };
-enum hxpy_param { HXPY_X, HXPY_OP, HXPY_ROOT, HXPY_OUT, HXPY_COUNTS, HXPY_DISPLS, HXPY_SCOUNTS, HXPY_SDISPLS, HXPY_RCOUNTS,
-                  HXPY_RDISPLS, HXPY_PARAMS };
+enum hxpy_param { HXPY_X, HXPY_OP, HXPY_ROOT, HXPY_OUT, HXPY_DEST, HXPY_SOURCE, HXPY_TAG, HXPY_COUNTS, HXPY_DISPLS, HXPY_SCOUNTS,
+                  HXPY_SDISPLS, HXPY_RCOUNTS, HXPY_RDISPLS, HXPY_PARAMS };
 enum hxpy_collective {
 #define ROW(name, ...) HXPY_##name,
 #include "collectives.def"
@@ -137,7 +137,7 @@ struct hxpy_call {
     size_t count;
     hx_dtype_t dtype;
     hx_op_t op;
-    int root;
+    int root, tag; /* root: also the other rank of a message */
     size_t *counts, *displs, *scounts, *sdispls, *rcounts, *rdispls;
     size_t *lists;    /* owned: the memory of the six above */
     PyObject *used_op; /* owned */
