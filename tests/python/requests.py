@@ -2,10 +2,13 @@
 """Requests: wait, test, await by several tasks, wait by several threads, with blocks, and requests that are dropped."""
 import asyncio
 import gc
+import os
 import threading
+import time
 import weakref
 
 import hierax
+import hierax._requests
 import numpy as np
 
 comm = hierax.world()
@@ -40,6 +43,27 @@ def tasks():
         assert await comm.ibarrier() is None
         return await request
     assert asyncio.run(all_of_them()) is not None
+
+
+def sleeping():
+    """With a progress thread a task sleeps while it waits: it asks a few times, not thousands."""
+    if not hierax._process.has_progress_thread():
+        return
+
+    async def waits():
+        request = comm.iallreduce(x)
+        results = await asyncio.gather(*(one(request) for _ in range(3)))
+        assert all((result == x * size).all() for result in results)
+
+    async def one(request):
+        return await request
+    before = hierax._requests.tests
+    comm.barrier()
+    if rank == 0:
+        time.sleep(0.3)
+    asyncio.run(waits())
+    assert hierax._requests.tests - before <= 30, hierax._requests.tests - before
+    assert len(os.listdir("/proc/self/fd")) < 200
 
 
 def threads():
@@ -93,7 +117,7 @@ def memory():
     assert gone() is None
 
 
-for part in (waits, tasks, threads, persistent, dropped, memory):
+for part in (waits, tasks, sleeping, threads, persistent, dropped, memory):
     part()
 kept = comm.allreduce_init(x)  # finalize releases it
 hierax.finalize()

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Start and end of Hierax in this process, also if the program ends by an exception or without finalize()."""
 import atexit
+import os
 import sys
 
 from . import _native
 from ._errors import Error
 
+_TRUE = ("1", "yes", "true", "on")
 _hooked = False
 _former_hook = None
+_progress_thread = False
 
 
 def init(settings=None, bootstrap=None):
@@ -15,9 +18,17 @@ def init(settings=None, bootstrap=None):
 
     settings: {"HX_TIMEOUT": 10, ...}; they take precedence over the environment.
     bootstrap: an object with rank, size, put(key, value), fence() and get(key), if no launcher has started the ranks."""
-    comm = _native.init(dict(settings or {}), bootstrap)
+    global _progress_thread
+    settings = dict(settings or {})
+    comm = _native.init(settings, bootstrap)
+    _progress_thread = str(settings.get("HX_PROGRESS_THREAD", os.environ.get("HX_PROGRESS_THREAD", "0"))).lower() in _TRUE
     _hook()
     return comm
+
+
+def has_progress_thread():
+    """True if calls make progress by themselves (HX_PROGRESS_THREAD=1)."""
+    return _progress_thread
 
 
 def world():

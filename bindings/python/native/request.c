@@ -277,6 +277,27 @@ static PyObject *request_await(PyObject *self)
     return answer;
 }
 
+static PyObject *request_fileno(PyObject *self, PyObject *unused)
+{
+    request *r = (request *)self;
+    char detail[512];
+    int fd = -1;
+    (void)unused;
+    wait_for_others(r);
+    if (r->phase == DONE)
+        return hxpy_state_error("this request is complete, and its descriptor is closed");
+    if (check(r))
+        return NULL;
+    r->entered = true;
+    PyThreadState *state = hxpy_enter();
+    hx_status_t status = hx_request_fd(r->handle, &fd);
+    if (status != HX_SUCCESS)
+        hxpy_keep_detail(detail, r->comm->handle);
+    hxpy_leave(state);
+    r->entered = false;
+    return status == HX_SUCCESS ? PyLong_FromLong(fd) : hxpy_raise(status, detail);
+}
+
 static PyObject *request_enter(PyObject *self, PyObject *unused)
 {
     (void)unused;
@@ -320,6 +341,8 @@ static PyMethodDef methods[] = {
     {"wait", request_wait, METH_NOARGS,
      "wait()\n\nWait for the call, and return its result. Later waits return it again, or raise the same error again."},
     {"test", request_test, METH_NOARGS, "test()\n\nTrue if the call is complete. Makes progress. Does not block."},
+    {"fileno", request_fileno, METH_NOARGS,
+     "fileno()\n\nA descriptor that is readable when the call is complete. Needs HX_PROGRESS_THREAD=1. Do not read or close it."},
     {"free", request_free, METH_NOARGS, "free()\n\nRelease a prepared call that is not active."},
     {"__enter__", request_enter, METH_NOARGS, NULL},
     {"__exit__", request_exit, METH_VARARGS, "Wait for the call."},
