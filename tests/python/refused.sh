@@ -4,6 +4,8 @@
 . "$(dirname "$0")/common.sh"
 ranks 2 1 refused.py
 ranks 3 2,1 refused.py
+ranks 2 1 again.py
+ranks 3 2,1 again.py
 ranks 2 1 requests.py
 ranks 3 2,1 requests.py HX_PROGRESS_THREAD=1
 ranks 2 1 messages.py
