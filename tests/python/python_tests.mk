@@ -2,7 +2,6 @@
 # Tests of the package hierax for Python. They run if it was built.
 hxpy_tests = tests/python/endings.sh tests/python/page.sh tests/python/pip.sh tests/python/refused.sh \
     tests/python/values.sh
-<<<<<<< HEAD
 EXTRA_DIST += $(hxpy_tests) tests/python/again.py tests/python/bare.py tests/python/common.sh tests/python/endings.py \
     tests/python/messages.py tests/python/operations.py tests/python/refused.py tests/python/requests.py \
     tests/python/values.py

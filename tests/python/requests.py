@@ -77,6 +77,42 @@ def threads():
         assert len(results) == 3 and all(result is results[0] for result in results) and (results[0] == x * size).all()
 
 
+def groups():
+    """Many calls as one. The group keeps what only it refers to."""
+    arrays = [np.full(n, rank + n) for n in range(1, 40)]
+    with comm.group():
+        sums = [comm.allreduce(a) for a in arrays]
+        comm.bcast(arrays[0], root=size - 1)
+        mine = comm.allgather(np.full(3, rank))
+    for n in range(1, 40):
+        assert (sums[n - 1] == sum(r + n for r in range(size))).all()
+    assert (arrays[0] == size).all() and (mine[:, 0] == np.arange(size)).all()
+    with comm.group(wait=False) as group:
+        total = comm.allreduce(np.ones(1000) * 2, hierax.MAX)
+        try:
+            comm.allreduce(3)
+        except hierax.ArgError as error:
+            assert "number" in str(error)
+        try:
+            comm.iallreduce(x)
+        except hierax.StateError:
+            pass
+    request = group.request
+    del group
+    gc.collect()
+    assert request.wait() is None and (total == 2).all()
+    try:
+        with comm.group():
+            total = comm.allreduce(np.ones(2))
+            raise KeyError
+    except KeyError:
+        assert (total == size).all()
+    gone = weakref.ref(total)
+    del total
+    gc.collect()
+    assert gone() is None and comm.allreduce(1) == size
+
+
 def persistent():
     a, out = np.zeros(5), np.zeros(5)
     request = comm.allreduce_init(a, hierax.MAX, out)
@@ -117,7 +153,7 @@ def memory():
     assert gone() is None
 
 
-for part in (waits, tasks, sleeping, threads, persistent, dropped, memory):
+for part in (waits, tasks, sleeping, threads, groups, persistent, dropped, memory):
     part()
 kept = comm.allreduce_init(x)  # finalize releases it
 hierax.finalize()

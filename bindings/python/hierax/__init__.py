@@ -11,7 +11,8 @@ from ._errors import (ArgError, BootstrapError, EnvError, Error, InternalError, 
                       RevokedError, StateError, TimeoutError, TransportError)
 from ._native import (AVG, BAND, BFLOAT16, BOR, BXOR, BYTE, COMPLEX64, COMPLEX128, FLOAT16, FLOAT32, FLOAT32_INDEX, FLOAT64,
                       FLOAT64_INDEX, IN_PLACE, INT8, INT16, INT32, INT32_INDEX, INT64, INT64_INDEX, LAND, LOR, LXOR, MAX, MAXLOC,
-                      MIN, MINLOC, PROD, SUM, UINT8, UINT16, UINT32, UINT64, Comm, Memory, Op, Request, version)
+                      MIN, MINLOC, PROD, SUM, UINT8, UINT16, UINT32, UINT64, Comm, Group,
+                      Memory, Op, Request, version)
 from ._dtypes import pair
 from ._process import abort, finalize, init, is_running, world
 

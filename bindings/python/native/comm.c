@@ -16,6 +16,7 @@ PyObject *hxpy_comm_new(hx_comm_t *handle, bool world)
     comm->size = hx_size(handle);
     comm->users = 0;
     comm->world = world;
+    comm->group = NULL;
     return (PyObject *)comm;
 }
 
@@ -291,6 +292,8 @@ static PyMethodDef methods[] = {
     {"revoke", hxpy_comm_revoke, METH_NOARGS,
      "revoke()\n\nEnd all calls on this communicator on every rank, with RevokedError. Any thread may call it. Local."},
     {"failed", hxpy_comm_failed, METH_NOARGS, "failed()\n\nThe ranks that are known here to have died. Local."},
+    {"group", WITH_KEYWORDS(hxpy_comm_group), METH_VARARGS | METH_KEYWORDS,
+     "group(wait=True)\n\nA with block whose blocking calls are made as one at its end. Their arrays have the results only then."},
     {"abort", WITH_KEYWORDS(comm_abort), METH_VARARGS | METH_KEYWORDS,
      "abort(code=1, text=None)\n\nEnd this process and the job. Does not return."},
     {"__enter__", comm_enter, METH_NOARGS, NULL},

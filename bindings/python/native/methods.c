@@ -59,6 +59,10 @@ static PyObject *run(hxpy_comm *comm, struct hxpy_call *call)
 {
     char detail[512];
     PyObject *result = NULL;
+    if (__builtin_expect(comm->group && (call->in.scalar || call->out.scalar), 0)) {
+        hxpy_call_drop(call);
+        return hxpy_refuse("x is a number, whose result is not known before the end of the group: pass an array");
+    }
     comm->users++;
     PyThreadState *state = hxpy_enter();
     hx_status_t status = hxpy_issue(call, comm->handle, HXPY_NOW, NULL);
@@ -66,6 +70,8 @@ static PyObject *run(hxpy_comm *comm, struct hxpy_call *call)
         hxpy_keep_detail(detail, comm->handle);
     hxpy_leave(state);
     comm->users--;
+    if (__builtin_expect(comm->group && status == HX_SUCCESS, 0))
+        return hxpy_group_keep(comm->group, call);
     if (__builtin_expect(status == HX_SUCCESS, 1))
         result = hxpy_call_result(call);
     else

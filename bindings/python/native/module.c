@@ -160,7 +160,7 @@ static void in_child(void)
 
 static int add_types(PyObject *module)
 {
-    static PyTypeObject *const types[] = {&hxpy_comm_type, &hxpy_request_type, &hxpy_op_type, &hxpy_memory_type};
+    static PyTypeObject *const types[] = {&hxpy_comm_type, &hxpy_request_type, &hxpy_op_type, &hxpy_memory_type, &hxpy_group_type};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (PyModule_AddType(module, types[i]))
             return -1;

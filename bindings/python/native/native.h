@@ -104,6 +104,7 @@ typedef struct {
     unsigned long generation;
     int rank, size, users; /* users: calls that are in progress in threads */
     bool world;
+    PyObject *group; /* the open Group, or NULL */
 } hxpy_comm;
 extern PyTypeObject hxpy_comm_type;
 PyObject *hxpy_comm_new(hx_comm_t *handle, bool world);
@@ -147,9 +148,16 @@ int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *
 void hxpy_call_drop(struct hxpy_call *call);
 PyObject *hxpy_call_result(struct hxpy_call *call); /* new reference */
 PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mode mode); /* moves the content of call */
+/* A request of calls that have been started elsewhere. It owns the handle, and keeps the object until it is complete. */
+PyObject *hxpy_request_started(hxpy_comm *comm, hx_request_t *handle, const struct hxpy_row *row, PyObject *keeps);
 hx_status_t hxpy_issue(const struct hxpy_call *c, hx_comm_t *comm, enum hxpy_mode mode, hx_request_t **request);
 extern PyTypeObject hxpy_request_type;
 int hxpy_requests_finish(void); /* of requests that the program has dropped */
+
+/* ---- groups: calls that are made as one */
+extern PyTypeObject hxpy_group_type;
+PyObject *hxpy_comm_group(PyObject *self, PyObject *args, PyObject *keywords);
+PyObject *hxpy_group_keep(PyObject *self, struct hxpy_call *call); /* takes the content of call */
 
 /* ---- memory of hx_alloc */
 extern PyTypeObject hxpy_memory_type;

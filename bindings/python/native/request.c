@@ -66,6 +66,8 @@ static void complete(request *r, hx_status_t status, const char *detail)
         if (r->detail)
             memcpy(r->detail, detail, bytes);
     }
+    if (!r->persistent)
+        Py_CLEAR(r->call.used_op);
     Py_DECREF(r); /* the caller has another reference */
 }
 
@@ -103,6 +105,24 @@ static void aim_at_numbers(struct hxpy_call *call)
         call->send = call->in.data = &call->in.number;
     if (call->out.scalar)
         call->receive = call->out.data = &call->out.number;
+}
+
+PyObject *hxpy_request_started(hxpy_comm *comm, hx_request_t *handle, const struct hxpy_row *row, PyObject *keeps)
+{
+    request *r = PyObject_New(request, &hxpy_request_type);
+    if (!r)
+        Py_FatalError("hierax: no memory for a request of a call that has been started");
+    r->comm = (hxpy_comm *)Py_NewRef(comm);
+    memset(&r->call, 0, sizeof r->call);
+    r->call.row = row;
+    r->call.used_op = Py_NewRef(keeps);
+    r->persistent = r->entered = false;
+    r->generation = hxpy.generation;
+    r->status = HX_SUCCESS;
+    r->detail = NULL;
+    hold(r, handle);
+    activate(r);
+    return (PyObject *)r;
 }
 
 PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mode mode)
