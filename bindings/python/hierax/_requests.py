@@ -19,7 +19,7 @@ def until_done(request):
 
 
 async def _readable(request):
-    """Each task has a descriptor of its own: an event loop knows one reader for each, and test() of another task closes the first."""
+    """Each task has its own descriptor: an event loop knows one reader for each. test() of another task closes the first."""
     loop = asyncio.get_running_loop()
     try:
         fd = os.dup(request.fileno())
