@@ -18,6 +18,16 @@ static const char *name_of(const char *const *names, unsigned i, unsigned n)
     return i < n ? names[i] : "?";
 }
 
+const char *hx_space_name(unsigned space)
+{
+    return name_of(space_names, space, HX_SPACE_COUNT);
+}
+
+const char *hx_opcode_name(unsigned op)
+{
+    return name_of(op_names, op, HX_OPCODE_COUNT);
+}
+
 /* "2", of a matrix "0>2". */
 static int block_name(const struct hx_stage *stage, uint32_t block, char *text, size_t capacity)
 {
@@ -31,7 +41,7 @@ static int block_name(const struct hx_stage *stage, uint32_t block, char *text, 
 /* "scratch 3[0>2] 5[1>3] ...": picks, each after its row. */
 static const char *picks_name(const struct hx_stage *stage, const struct hx_step *step, unsigned space, char text[OPERAND_BYTES])
 {
-    int n = snprintf(text, OPERAND_BYTES, "%s", name_of(space_names, space, HX_SPACE_COUNT));
+    int n = snprintf(text, OPERAND_BYTES, "%s", hx_space_name(space));
 
     for (uint32_t i = 0; i < step->nblocks; i++) {
         uint32_t pick = step->block - stage->nblocks + i;
@@ -53,7 +63,7 @@ static const char *picks_name(const struct hx_stage *stage, const struct hx_step
 static const char *operand(const struct hx_stage *stage, const struct hx_step *step, unsigned space, uint32_t row,
                            char text[OPERAND_BYTES])
 {
-    const char *name = name_of(space_names, space, HX_SPACE_COUNT);
+    const char *name = hx_space_name(space);
     uint32_t columns = hx_stage_columns(stage);
     char first[32];
     int n;
@@ -81,7 +91,7 @@ static const char *run_of(uint32_t first, uint32_t n, char text[OPERAND_BYTES])
 
 int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, char *text, size_t capacity)
 {
-    const char *op = name_of(op_names, step->op, HX_OPCODE_COUNT);
+    const char *op = hx_opcode_name(step->op);
     char dst[OPERAND_BYTES], src[OPERAND_BYTES], members[OPERAND_BYTES], own[64] = "";
 
     switch ((enum hx_opcode)step->op) {
@@ -92,13 +102,13 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
         return snprintf(text, capacity, "%s %s <- %s", op, dst, operand(stage, step, step->src, step->row, src));
     case HX_OP_FETCH:
         return snprintf(text, capacity, "%s %s <- %s of %u", op, operand(stage, step, step->dst, step->row, dst),
-                        name_of(space_names, step->src, HX_SPACE_COUNT), step->peer);
+                        hx_space_name(step->src), step->peer);
     case HX_OP_REDUCE:
         operand(stage, step, step->dst, step->dst_row, dst);
         if (step->own == HX_SCRATCH)
             snprintf(own, sizeof own, ", own scratch %u as %u", step->dst_row, step->tag);
         else if (step->own != HX_NOWHERE)
-            snprintf(own, sizeof own, ", own %s as %u", name_of(space_names, step->own, HX_SPACE_COUNT), step->tag);
+            snprintf(own, sizeof own, ", own %s as %u", hx_space_name(step->own), step->tag);
         if (step->dst == HX_SLOT && step->peer != (uint32_t)stage->me)
             snprintf(own, sizeof own, ", into that of %u", step->peer);
         if (step->src == HX_SLOT)
@@ -193,8 +203,8 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file)
                 (unsigned)stage->scope < 5 ? scopes[stage->scope] : "?", stage->algorithm, stage->me, stage->n);
         for (int i = 0; i < stage->n; i++)
             fprintf(file, " %d", stage->members[i]);
-        fprintf(file, "), %s -> %s%s%s\n", name_of(space_names, stage->in, HX_SPACE_COUNT),
-                name_of(space_names, stage->out, HX_SPACE_COUNT), stage->coarse ? ", coarse slices" : "",
+        fprintf(file, "), %s -> %s%s%s\n", hx_space_name(stage->in),
+                hx_space_name(stage->out), stage->coarse ? ", coarse slices" : "",
                 stage->share == HX_SHARE_SHORT ? ", short blocks" : stage->share == HX_SHARE_LONG ? ", long blocks" : "");
         blocks_explain(stage, file);
         charges_explain(stage, file);

@@ -5,6 +5,10 @@
 #include "runtime/plan/layout.h"
 #include <stdio.h>
 
+/* "in", "slot"; "reduce", "send"; "?": there is none. */
+const char *hx_space_name(unsigned space);
+const char *hx_opcode_name(unsigned op);
+
 /* "reduce out[2] <- slots of 0..3, own in as 1": one step of a stage. Returns as snprintf. */
 int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, char *text, size_t capacity_bytes);
 

@@ -63,7 +63,7 @@ says '3,,2' 2 explain allreduce --shape 3,,2
 says 'ring' 2 explain allreduce --shape 2,2 --set HX_INTER_ALLREDUCE=rign
 says '12Q' 2 explain allreduce --shape 2,2 --size 12Q
 says 'did you mean explain?' 2 explian allreduce
-says 'choices: explain cost draw compare verify big' 2
+says 'choices: explain cost draw compare verify steps big' 2
 says 'explain takes one collective, one --shape' 2 explain allreduce
 says 'did you mean shape?' 2 explain allreduce --shap 2,2 --shpae 2
 says 'needs a value' 2 explain allreduce --shape

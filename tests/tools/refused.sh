@@ -49,7 +49,7 @@ cat >"$tmp/table" <<'END'
 2 | coll_info --table a b | "b" is a second one: join the files with ':'
 2 | coll_info --colour | unknown option "colour"; choices: algorithms
 2 | coll_info --json=yes | option --json takes no value
-2 | coll_plan | no command given; choices: explain cost draw compare verify big
+2 | coll_plan | no command given; choices: explain cost draw compare verify steps big
 2 | coll_plan explian | unknown command "explian" (did you mean explain?)
 2 | coll_plan explain allreduce | explain takes one collective, one --shape and one size
 2 | coll_plan explain allreduce --shape | option --shape needs a value, SHAPE: ranks per node
@@ -73,6 +73,9 @@ cat >"$tmp/table" <<'END'
 2 | coll_plan compare allreduce ring ring --shape 8x1 | compare takes two different plans or algorithms; both are "ring"
 2 | coll_plan verify --max-ranks 0 | --max-ranks=0: expected a whole number from 1 to 512
 2 | coll_plan big 1M 2M | big takes one size
+2 | coll_plan steps --shape 4 1M 2M | steps takes one size
+2 | coll_plan steps bcast --algorithm rdh | no plan of these collectives and shapes uses "rdh"
+2 | coll_plan steps --json | coll_plan steps has no option --json
 2 | coll_tune chekc t.json | unknown command "chekc" (did you mean check?)
 2 | coll_tune check | check takes tables: coll_tune check table.json
 2 | coll_tune merge a.json | merge takes two tables or more

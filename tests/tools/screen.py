@@ -25,7 +25,7 @@ STEADY = [  # these print the same each time
     "coll_plan compare allreduce ring rdh --shape 8x1",
     "coll_plan big bcast --shape 16x96",
     *(f"{tool} --help" for tool in ALL),
-    *(f"coll_plan {command} --help" for command in "explain cost draw compare verify big".split()),
+    *(f"coll_plan {command} --help" for command in "explain cost draw compare verify steps big".split()),
     "coll_bench allreduce --op avg --dtype int32",
     "coll_plan explain allreduce --shape 4 --set HX_LANE=1",
 ]

@@ -72,6 +72,7 @@ struct plan_job {
 
 int plan_explain(const struct plan_options *options);
 int plan_cost(const struct plan_options *options);
+int plan_steps(const struct plan_options *options);
 int plan_big(const struct plan_options *options);
 int plan_draw(const struct plan_options *options);
 int plan_compare(const struct plan_options *options);

@@ -119,7 +119,6 @@ static void step_add(struct json_object *steps, const struct hx_stage *stage, co
 static void stage_add(struct json_object *stages, const struct plan_job *job, const struct hx_plan *plan, int s)
 {
     static const char *const scopes[] = {"", "intra", "inter", "", "flat"};
-    static const char *const spaces[] = {"nowhere", "in", "out", "work", "scratch", "slot"};
     const struct hx_stage *stage = &plan->stages[s];
     struct json_object *j = json_append_object(stages), *ranks, *steps;
     struct hx_plan_stats stats;
@@ -132,8 +131,8 @@ static void stage_add(struct json_object *stages, const struct plan_job *job, co
     ranks = json_add_array(j, "ranks");
     for (int i = 0; i < stage->n; i++)
         json_object_array_add(ranks, json_object_new_int(stage->members[i]));
-    json_add_text(j, "in", spaces[stage->in]);
-    json_add_text(j, "out", spaces[stage->out]);
+    json_add_text(j, "in", hx_space_name(stage->in));
+    json_add_text(j, "out", hx_space_name(stage->out));
     json_add_flag(j, "coarse", stage->coarse);
     json_add_int(j, "blocks", stage->nblocks);
     hx_stage_count(plan, s, job->shape, &job->sizes, &stats);

@@ -13,8 +13,8 @@
 
 /* A bit for each of plan_commands. */
 enum {
-    EXPLAIN = 1, COST = 2, DRAW = 4, COMPARE = 8, VERIFY = 16, BIG = 32, EVERY = 63,
-    CHOOSES = EXPLAIN | COST | DRAW | COMPARE | BIG
+    EXPLAIN = 1, COST = 2, DRAW = 4, COMPARE = 8, VERIFY = 16, STEPS = 32, BIG = 64, EVERY = 127,
+    CHOOSES = EXPLAIN | COST | DRAW | COMPARE | STEPS | BIG
 };
 
 /* ---- values ---- */
@@ -173,7 +173,7 @@ static int word_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 
 static const struct option_row option_rows[] = {
     {"shape", 0, "SHAPE", "ranks per node: 4,4,3 or 33x1 or 4x96,2x95; with domains inside a node: 2x96/2/12. Then :block "
-     "(default) or :cyclic. May be repeated (cost, verify, big)", 1, EVERY, IS_TAKEN(shape_take)},
+     "(default) or :cyclic. May be repeated (cost, verify, steps, big)", 1, EVERY, IS_TAKEN(shape_take)},
     {"size", 0, "BYTES", "bytes of the whole vector, as in coll_bench (default: 1M; big: 64M; compare: 8 to 64M). The word --size may "
      "be left out. Suffixes K M G are powers of 1024", 2, CHOOSES, IS_TAKEN(size_take)},
     {"dtype", 0, "TYPE", "element type (default float32)", 2, CHOOSES, IS_CHOICE(dtype, bench_dtype_names)},
@@ -202,9 +202,9 @@ static const struct option_row option_rows[] = {
     {"svg", 0, "FILE", "also write a log-log plot of time against size to FILE (-: to standard output, without the "
      "list); needs coll_report", 3, COMPARE, IS_TEXT(svg)},
     {"algorithm", 0, "NAME", "only plans that use this algorithm, or the plan of this name. May be repeated",
-     4, EXPLAIN | COST | DRAW | VERIFY, IS_TAKEN(algorithm_take)},
+     4, EXPLAIN | COST | DRAW | VERIFY | STEPS, IS_TAKEN(algorithm_take)},
     {"max-ranks", 0, "N", "verify one node of 1 to N ranks, with and without domains, and 1 to N nodes of one "
-     "rank (default 16)", 4, VERIFY, IS_COUNT(max_ranks, 1, 512)},
+     "rank (default 16). steps: of 2 to N ranks", 4, VERIFY | STEPS, IS_COUNT(max_ranks, 1, 512)},
     {"all", 0, NULL, "verify all collectives (the default if none is named)", 4, VERIFY, IS_FLAG(all)},
     {0}};
 
@@ -217,7 +217,7 @@ static void together_check(const struct plan_options *o, uint64_t used)
     const char *foreign = option_foreign(&tool, used, command), *name = command ? plan_commands[o->command].name : NULL;
 
     if (!command)
-        plan_refuse("no command given; choices: explain cost draw compare verify big (see coll_plan --help)");
+        plan_refuse("no command given; choices: explain cost draw compare verify steps big (see coll_plan --help)");
     if (foreign)
         plan_refuse("coll_plan %s has no option --%s", name, foreign);
     if (command & (EXPLAIN | DRAW) && (o->ncolls != 1 || o->nshapes != 1 || o->nsizes > 1))
@@ -228,8 +228,8 @@ static void together_check(const struct plan_options *o, uint64_t used)
     if (command == COMPARE && (o->ncolls != 1 || o->nshapes != 1 || o->nsides != 2))
         plan_refuse("compare takes one collective, one --shape and two plans or algorithms, for example: "
                     "coll_plan compare allreduce ring rdh --shape 8x1");
-    if (command == BIG && o->nsizes > 1)
-        plan_refuse("big takes one size");
+    if (command & (BIG | STEPS) && o->nsizes > 1)
+        plan_refuse("%s takes one size", name);
     if (o->one_rank && o->all_ranks)
         plan_refuse("choose only one of --rank and --all-ranks");
     if (option_is_given(&tool, used, "root") && o->ncolls == 1 && !hx_coll_is_rooted((enum hx_coll)o->colls[0]))
