@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measure all-reduces for the page measured.html: a ring, a tree, what Hierax chooses, and Gloo if torch is installed.
+
+One run goes from size to size and measures each of them in turn. The file is written after each point, so that a run that is
+broken off leaves its points.
+"""
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+
+from .catalogue import Refused, tool_find
+
+MIN_BYTES, MAX_BYTES, RANKS, VERSION = 1 << 10, 64 << 20, 8, 1
+REPETITIONS = 20
+GLOO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gloo_rank.py")
+CURVES = {"our ring": {"HX_INTRA_ALLREDUCE": "ring"}, "our tree": {"HX_INTRA_ALLREDUCE": "tree"}, "what Hierax chooses": {}}
+
+
+class Hierax:
+    """coll_bench, with these settings."""
+
+    def __init__(self, coll_run: str, coll_bench: str, settings: dict):
+        self.words = [coll_run, "-n", str(RANKS), *(f"--env={name}={value}" for name, value in settings.items()), "--", coll_bench, "allreduce"]
+
+    def measure(self, nbytes: int) -> tuple[float, dict]:
+        done = subprocess.run([*self.words, f"--sizes={nbytes}", f"--repetitions={REPETITIONS}", "--json=-"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode:
+            raise Refused(f"coll_bench ended with status {done.returncode}: {done.stderr.strip()}")
+        document = json.loads(done.stdout)
+        return document["rows"][0]["median_us"], document
+
+    def close(self) -> None:
+        pass
+
+
+class Gloo:
+    """torch.distributed's own backend: 8 processes that wait for a size on standard input."""
+
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.ranks = []
+        for rank in range(RANKS):
+            names = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": str(RANKS), "OMP_NUM_THREADS": "1",
+                     "GLOO_SOCKET_IFNAME": "lo"}
+            self.ranks.append(subprocess.Popen([sys.executable, GLOO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                               env={**os.environ, **names}))
+
+    def measure(self, nbytes: int) -> tuple[float, dict]:
+        for process in self.ranks:
+            process.stdin.write(f"{nbytes} {REPETITIONS}\n")
+            process.stdin.flush()
+        times = [[float(word) for word in process.stdout.readline().split()] for process in self.ranks]
+        if not all(times):
+            raise Refused("a rank of Gloo has ended")
+        return statistics.median(max(one) for one in zip(*times)), {}
+
+    def close(self) -> None:
+        for process in self.ranks:
+            process.stdin.close()
+        for process in self.ranks:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def write(path: str, document: dict) -> None:
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".part", path)
+
+
+def run(a) -> None:
+    path = a.points or "measured.json"
+    if a.max < MIN_BYTES:
+        raise Refused(f"--max={a.max}: expected at least {MIN_BYTES} bytes")
+    coll_run, coll_bench = (tool_find(name, given) for name, given in (("coll_run", a.coll_run), ("coll_bench", a.coll_bench)))
+    programs = {name: Hierax(coll_run, coll_bench, settings) for name, settings in CURVES.items()}
+    document = {"hierax_measured": VERSION, "ranks": RANKS, "nodes": "all on one node", "dtype": "float32", "date": time.strftime("%Y-%m-%d"),
+                "cpus": len(os.sched_getaffinity(0)), "library": "", "machine": "", "notes": [], "pair": list(CURVES)[:2], "curves": {}}
+    if importlib.util.find_spec("torch"):
+        programs["Gloo in PyTorch"] = Gloo()
+    else:
+        document["notes"].append("torch is not installed here, so Gloo is not measured.")
+    try:
+        nbytes = MIN_BYTES
+        while nbytes <= a.max:
+            for name, program in programs.items():
+                us, said = program.measure(nbytes)
+                document["library"], document["machine"] = said.get("library", document["library"]), said.get("machine", document["machine"])
+                document["curves"].setdefault(name, []).append([nbytes, us])
+                write(path, document)
+                print(f"{nbytes:>10} bytes  {name:<20} {us:12.1f} us", flush=True)
+            nbytes *= 2
+    finally:
+        for program in programs.values():
+            program.close()
