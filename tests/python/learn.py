@@ -217,7 +217,7 @@ def measured_check(browser, folder, width):
     browser.size(width)
     browser.open(os.path.join(folder, "measured.html"))
     seen = browser.run("[document.querySelectorAll('path.curve').length, document.querySelectorAll('circle').length, document.querySelectorAll('tbody tr').length, document.querySelector('.answer').textContent]")
-    demand(seen == [2, 8, 4, "our ring and our tree cross at about 64 KiB."], f"measured.html: {seen}")
+    demand(seen == [2, 8, 4, "The curves of our ring and our tree cross at about 64 KiB."], f"measured.html: {seen}")
     page_checks(browser, width, "measured.html")
 
 

@@ -25,7 +25,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("command", nargs="?", choices=["pages", "measure"], default="pages",
                    help="pages (default): write the pages; measure: measure all-reduces for the page measured.html")
     p.add_argument("-o", "--output", metavar="FOLDER", default="site", help="pages: the folder to write (default: site)")
-    p.add_argument("--points", metavar="FILE", help="the measured points: to show (pages), or to write (measure; default: measured.json)")
+    p.add_argument("--points", metavar="FILE", help="the measured points: to show (pages; default: those that come with the package), or to write "
+                   "(measure; default: measured.json)")
     p.add_argument("--only", metavar="COLLECTIVE", action="append", default=[],
                    help="pages: only the pages of these collectives, and the index. May be repeated")
     p.add_argument("--ranks", metavar="N", type=int, default=catalogue.RANKS, help="pages: animations of 2 to N ranks (default: 16)")

@@ -36,8 +36,11 @@ class Algorithm:
     def page(self) -> str:
         return f"{self.collective}-{self.name}.html"
 
-    def of_ranks(self, p: int) -> dict | None:
-        return next((plan for plan in self.flat if len(plan["nodes"]) == p), None)
+    @property
+    def sentence(self) -> str:
+        """What the row says, with a capital letter unless it begins with a formula."""
+        first = self.about.split(" ")[0].rstrip(",:")
+        return (self.about[0].upper() + self.about[1:] if first.isalpha() and len(first) > 1 else self.about) + "."
 
 
 def tool_find(name: str, given: str | None = None) -> str:

@@ -41,6 +41,7 @@ class Stage:
         self.rank, self.level, self.after, self.group = rank, row["level"], row["after"], row["group"]
         self.elected = rank == row["ranks"][0]  # any may be: the first stands for all
         self.steps, self.at, self.arrived = row["steps"], 0, set()
+        self.of_lengths = any(place[0] in ("counts", "heard") for step in row["steps"] for place in step[1:] if isinstance(place, list) and place)
         self.posted = {}  # handles of receives and sends that are under way
 
     def done(self) -> bool:
@@ -240,6 +241,11 @@ class Follower:
         elif self.moves or flags:
             self.rounds.append({"levels": sorted(self.levels), "moves": self.moves, "flags": flags})
         self.moves, self.levels, self.seen = [], set(), []
+
+    def lengths(self) -> set[int]:
+        """Cells that hold how long blocks are, of a stage that tells this: not data."""
+        groups = {stage.group for stages in self.stages for stage in stages if stage.of_lengths}
+        return {cell for strip in self.strips.values() if strip.space in ("counts", "heard") or strip.group in groups for cell in strip.place.values()}
 
     def owner(self) -> list[int]:
         """The rank of each cell."""

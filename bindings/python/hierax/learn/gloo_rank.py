@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One rank of Gloo for measure.py: reads lines "bytes repetitions", answers with the time of each all-reduce in microseconds.
+"""One rank of Gloo for measure.py: reads lines "bytes warmup repetitions calls", answers with the
+time of an all-reduce in each repetition, in microseconds.
 
-As in coll_bench, each call gets new input, and the ranks begin together.
+As in coll_bench, the input is written before each row of calls, and the ranks begin together.
 """
 import sys
 import time
@@ -9,21 +10,20 @@ import time
 import torch
 import torch.distributed as dist
 
-WARMUP = 10
-
 
 def main() -> None:
     dist.init_process_group("gloo")
     for line in sys.stdin:
-        nbytes, repetitions = map(int, line.split())
+        nbytes, warmup, repetitions, calls = map(int, line.split())
         source, vector, times = torch.ones(nbytes // 4), torch.empty(nbytes // 4), []
-        for _ in range(WARMUP + repetitions):
+        for _ in range(warmup + repetitions):
             vector.copy_(source)
             dist.barrier()
             begun = time.perf_counter()
-            dist.all_reduce(vector)
-            times.append((time.perf_counter() - begun) * 1e6)
-        print(*(f"{t:.3f}" for t in times[WARMUP:]), flush=True)
+            for _ in range(calls):
+                dist.all_reduce(vector)
+            times.append((time.perf_counter() - begun) * 1e6 / calls)
+        print(*(f"{t:.3f}" for t in times[warmup:]), flush=True)
     dist.destroy_process_group()
 
 

@@ -6,6 +6,7 @@ broken off leaves its points.
 """
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -18,9 +19,14 @@ import time
 from .catalogue import Refused, tool_find
 
 MIN_BYTES, MAX_BYTES, RANKS, VERSION = 1 << 10, 64 << 20, 8, 1
-REPETITIONS = 20
+WARMUP, FACTOR = 3, 4
 GLOO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "gloo_rank.py")
 CURVES = {"our ring": {"HX_INTRA_ALLREDUCE": "ring"}, "our tree": {"HX_INTRA_ALLREDUCE": "tree"}, "what Hierax chooses": {}}
+
+
+def repetitions(nbytes: int) -> tuple[int, int]:
+    """Timed repetitions, and calls in a row in each: the same for all programs."""
+    return 20 if nbytes <= 1 << 20 else 7, 20 if nbytes <= 1 << 16 else 1
 
 
 class Hierax:
@@ -30,8 +36,9 @@ class Hierax:
         self.words = [coll_run, "-n", str(RANKS), *(f"--env={name}={value}" for name, value in settings.items()), "--", coll_bench, "allreduce"]
 
     def measure(self, nbytes: int) -> tuple[float, dict]:
-        done = subprocess.run([*self.words, f"--sizes={nbytes}", f"--repetitions={REPETITIONS}", "--json=-"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, text=True, check=False)
+        times, calls = repetitions(nbytes)
+        words = [f"--sizes={nbytes}", f"--repetitions={times}", f"--iterations={calls}", f"--warmup={WARMUP}", "--json=-"]
+        done = subprocess.run([*self.words, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             raise Refused(f"coll_bench ended with status {done.returncode}: {done.stderr.strip()}")
         document = json.loads(done.stdout)
@@ -57,7 +64,7 @@ class Gloo:
 
     def measure(self, nbytes: int) -> tuple[float, dict]:
         for process in self.ranks:
-            process.stdin.write(f"{nbytes} {REPETITIONS}\n")
+            process.stdin.write("{} {} {} {}\n".format(nbytes, WARMUP, *repetitions(nbytes)))
             process.stdin.flush()
         times = [[float(word) for word in process.stdout.readline().split()] for process in self.ranks]
         if not all(times):
@@ -92,6 +99,7 @@ def run(a) -> None:
                 "cpus": len(os.sched_getaffinity(0)), "library": "", "machine": "", "notes": [], "pair": list(CURVES)[:2], "curves": {}}
     if importlib.util.find_spec("torch"):
         programs["Gloo in PyTorch"] = Gloo()
+        document["notes"].append(f"Gloo is that of PyTorch {importlib.metadata.version('torch')}.")
     else:
         document["notes"].append("torch is not installed here, so Gloo is not measured.")
     try:
@@ -103,7 +111,7 @@ def run(a) -> None:
                 document["curves"].setdefault(name, []).append([nbytes, us])
                 write(path, document)
                 print(f"{nbytes:>10} bytes  {name:<20} {us:12.1f} us", flush=True)
-            nbytes *= 2
+            nbytes *= FACTOR
     finally:
         for program in programs.values():
             program.close()

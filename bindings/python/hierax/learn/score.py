@@ -11,11 +11,11 @@ from .follow import FLAG, LOCAL, MESSAGE, Follower, ranges
 
 def traffic(f: Follower, a_round: dict):
     """(kind, from, to, elements) of all that passes between ranks."""
-    owner = f.owner()
+    owner, lengths = f.owner(), f.lengths()
     for kind, n, to, *sources in a_round["moves"]:
         for cell in sources:
             if kind != LOCAL and owner[cell] != owner[to]:
-                yield kind, owner[cell], owner[to], 0 if f.barrier else n
+                yield kind, owner[cell], owner[to], 0 if f.barrier or cell in lengths else n
 
 
 def busiest(passed, place) -> int:

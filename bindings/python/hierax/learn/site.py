@@ -86,7 +86,7 @@ def race_page(w: Writer, every: list[Algorithm]) -> None:
         w.page("ring-tree.html", "ring-tree.html", "Ring or tree", "ring-tree.js", w.plot, rows)
 
 
-def measured_page(w: Writer, points: dict | None) -> None:
+def measured_page(w: Writer, points: dict) -> None:
     w.page("measured.html", "measured.html", "Measured", "measured.js", w.plot, points, points=points)
 
 
@@ -103,9 +103,7 @@ def tour_page(w: Writer, every: list[Algorithm]) -> None:
     w.page("tour.html", "tour.html", "Tour", "tour.js", w.player, steps)
 
 
-def points_read(path: str | None) -> dict | None:
-    if not path:
-        return None
+def points_read(path: str) -> dict:
     with open(path, encoding="utf-8") as file:
         try:
             points = json.load(file)
@@ -117,7 +115,7 @@ def points_read(path: str | None) -> dict | None:
 
 
 def write(a) -> None:
-    points = points_read(a.points)
+    points = points_read(a.points or os.path.join(HERE, "measured.json"))
     coll_plan = catalogue.tool_find("coll_plan", a.coll_plan)
     version = subprocess.run([coll_plan, "--version"], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
     if not 2 <= a.ranks <= 64:

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The measured points, as curves and as a table. */
 "use strict";
-const element = document.getElementById("data");
-if (element) {
-    const data = JSON.parse(element.textContent), names = Object.keys(data.curves), table = document.getElementById("table");
+{
+    const data = JSON.parse(document.getElementById("data").textContent), names = Object.keys(data.curves), table = document.getElementById("table");
     const sizes = [...new Set(names.flatMap(name => data.curves[name].map(point => point[0])))].sort((a, b) => a - b);
     const at = (name, bytes) => (data.curves[name].find(point => point[0] === bytes) || [])[1];
     for (const title of ["vector", ...names])
@@ -24,6 +23,6 @@ if (element) {
             marks.push({bytes: Math.sqrt(sizes[i - 1] * sizes[i]), text: "crossover", row: marks.length});
     }
     if (data.pair)
-        document.querySelector(".answer").textContent = marks.length ? data.pair.join(" and ") + " cross at about " + marks.map(mark => bytesText(mark.bytes)).join(", ") + "." : data.pair.join(" and ") + " do not cross here.";
+        document.querySelector(".answer").textContent = "The curves of " + data.pair.join(" and ") + (marks.length ? " cross at about " + marks.map(mark => bytesText(mark.bytes)).join(" and ") + "." : " do not cross here.");
     redrawn(() => plot(document.querySelector("figure svg"), names.map(name => ({name, points: data.curves[name]})), {marks, dots: true}));
 }

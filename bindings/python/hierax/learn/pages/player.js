@@ -286,12 +286,14 @@ class Player {
             }
         });
         this.cells = cells;
+        const letters = plan.pairs ? 2 * String(plan.nodes.length - 1).length + 1 : String(this.elements - 1).length, font = Math.min(10, (at.cell - 2) / letters / .62);
+        this.font = this.elements > 1 && font >= 7 ? font : 0;
         const g = svg.append("g").selectAll("g").data(cells).join("g").attr("class", "cell").attr("data-rank", one => one.rank).attr("data-space", one => one.space)
             .attr("transform", one => "translate(" + one.x + "," + one.y + ")");
         g.append("rect").attr("rx", 2).attr("width", one => one.w).attr("height", one => one.h);
         g.append("rect").attr("class", "tint").attr("rx", 2).attr("width", one => one.w).attr("height", one => one.h);
         g.append("path");
-        g.append("text").attr("x", one => one.w / 2).attr("y", one => one.h / 2);
+        g.append("text").style("font-size", this.font + "px").attr("x", one => one.w / 2).attr("y", one => one.h / 2);
         g.append("rect").attr("class", "edge").attr("rx", 2).attr("width", one => one.w).attr("height", one => one.h);
         g.append("title");
         this.flight = svg.append("g").attr("aria-hidden", "true");
@@ -314,7 +316,7 @@ class Player {
             .classed("is-final", one => (one.space === "out" || one.space === "arrived") && value(one) && same(value(one), final[one.cell]));
         g.select(".tint").style("fill", one => value(one) ? this.hue(value(one)) : "transparent");
         g.select("path").attr("d", one => this.stripes(one, value(one))).style("fill", one => value(one) ? this.hue(value(one)) : "none");
-        g.select("text").text(one => (plan.pairs || this.elements > 1) && one.w >= 6.2 * this.label(value(one)).length + 2 ? this.label(value(one)) : "").style("fill", one => {
+        g.select("text").text(one => this.font ? this.label(value(one)) : "").style("fill", one => {
             const full = value(one) && (!plan.folds || value(one).ranks.length > plan.nodes.length / 2), dark = value(one) && d3.lab(this.hue(value(one))).l < 62;
             return full ? (dark ? "#fff" : "#111") : "var(--ink)";
         }).classed("is-over", one => plan.folds && value(one) && value(one).ranks.length <= plan.nodes.length / 2);

@@ -13,7 +13,7 @@ function timeText(us) { return us < 1000 ? +us.toPrecision(3) + " µs" : us < 1e
 
 /* curves: {name, points: [[bytes, us], ...]}; marks: {bytes, text}; dots: whether each point is shown */
 function plot(svgElement, curves, {marks = [], dots = false} = {}) {
-    const width = Math.max(260, svgElement.parentElement.clientWidth - 16), height = Math.min(440, Math.max(300, width * .6)), edge = {left: 58, right: 14, top: 14, bottom: 42};
+    const width = Math.max(260, svgElement.parentElement.clientWidth - 16), height = Math.min(440, Math.max(300, width * .6)), edge = {left: 58, right: 26, top: 14, bottom: 42};
     const all = curves.flatMap(curve => curve.points), svg = d3.select(svgElement).attr("viewBox", "0 0 " + width + " " + height).attr("width", width).attr("height", height);
     const x = d3.scaleLog().base(2).domain(d3.extent(all, point => point[0])).range([edge.left, width - edge.right]);
     const y = d3.scaleLog().domain(d3.extent(all, point => point[1])).range([height - edge.bottom, edge.top]).nice();

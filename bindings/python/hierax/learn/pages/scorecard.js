@@ -25,7 +25,7 @@ function draw() {
         columns.forEach((column, i) => {
             const td = tr.insertCell(), text = String(column[1](row, row.scores[p]));
             if (i === 0)
-                td.append(Object.assign(document.createElement("a"), {href: row.page, textContent: text}),
+                td.append(Object.assign(document.createElement("a"), {href: row.page, textContent: text}), " ",
                     Object.assign(document.createElement("small"), {textContent: row.collective}));
             else
                 td.textContent = text;
