@@ -8,4 +8,5 @@ hxpy_files += hierax/learn/README.md hierax/learn/__init__.py hierax/learn/__mai
     hierax/learn/pages/tour.json
 
 dist_tests_list += tests/python/learn.py
-EXTRA_DIST += tests/python/browser.py tests/python/plan_reader.py
+EXTRA_DIST += tests/python/browser.py tests/python/plan_reader.py $(addprefix bindings/python/hierax/learn/pictures/, \
+    hierarchical.png hypercube.png phone.png)
