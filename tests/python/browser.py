@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A headless Chromium, spoken to over its debugging pipe: pages, sizes, real keys and clicks, and what it complains about."""
+
 import base64
 import json
 import os
@@ -17,15 +18,29 @@ class Browser:
         self.profile = tempfile.mkdtemp(prefix="hierax-browser-")
         ours_read, theirs_write = os.pipe()
         theirs_read, ours_write = os.pipe()
-        words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--remote-debugging-pipe", "--no-first-run",
-                 f"--user-data-dir={self.profile}", "--disable-dev-shm-usage", "--disable-background-networking", "about:blank"]
+        words = [
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--remote-debugging-pipe",
+            "--no-first-run",
+            f"--user-data-dir={self.profile}",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "about:blank",
+        ]
 
         def pipes():  # Chromium reads its descriptor 3, and writes 4
             high = [os.dup(fd) if fd < 5 else fd for fd in (theirs_read, theirs_write)]
             os.dup2(high[0], 3)
             os.dup2(high[1], 4)
+
         self.log = open(os.path.join(self.profile, "log"), "w+", encoding="utf-8", errors="replace")
-        self.process = subprocess.Popen(words, preexec_fn=pipes, close_fds=False, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen(
+            words, preexec_fn=pipes, close_fds=False, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log
+        )
         os.close(theirs_read)
         os.close(theirs_write)
         self.read_fd, self.write_fd, self.buffer, self.number, self.session = ours_read, ours_write, b"", 0, None
@@ -87,7 +102,7 @@ class Browser:
             message["sessionId"] = self.session
         data = json.dumps(message).encode() + b"\0"
         while data:
-            data = data[os.write(self.write_fd, data):]
+            data = data[os.write(self.write_fd, data) :]
         while True:
             answer = self._next()
             if answer.get("id") == number:
@@ -102,11 +117,11 @@ class Browser:
 
     def open(self, path, fragment=""):
         """Load a page and wait for it; what it complains about from here on is in `complaints`."""
-        self.call("Page.navigate", url="about:blank")
-        self.complaints, self.events = [], []
-        self.call("Page.navigate", url=f"file://{os.path.abspath(path)}{fragment}")
-        while "Page.loadEventFired" not in self.events:
-            self._next()
+        for url in ("about:blank", f"file://{os.path.abspath(path)}{fragment}"):  # so that another fragment loads the page again
+            self.complaints, self.events = [], []
+            self.call("Page.navigate", url=url)
+            while "Page.loadEventFired" not in self.events:
+                self._next()
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def run(self, code):
@@ -115,6 +130,10 @@ class Browser:
             details = result["exceptionDetails"]
             raise RuntimeError(f"{code}: {details.get('exception', {}).get('description') or details['text']}")
         return result["result"].get("value")
+
+    def until(self, condition):
+        """Wait until an expression is true."""
+        self.run(f"new Promise(done => {{ const look = () => {condition} ? done() : setTimeout(look, 20); look(); }})")
 
     def key(self, name):
         words = {"key": name, "code": "Space" if name == " " else name, "windowsVirtualKeyCode": KEYS[name]}
@@ -126,7 +145,8 @@ class Browser:
         place = self.run(f"""(() => {{
             const e = document.querySelector({json.dumps(selector)});
             e.scrollIntoView({{block: "center"}});
-            const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2, top = document.elementFromPoint(x, y);
+            const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2;
+            const top = document.elementFromPoint(x, y);
             return [x, y, top && (e === top || e.contains(top) || top.contains(e))];
         }})()""")
         if not place[2]:
@@ -138,6 +158,9 @@ class Browser:
         clip = {}
         if whole:
             content = self.call("Page.getLayoutMetrics")["cssContentSize"]
-            clip = {"clip": {"x": 0, "y": 0, "width": content["width"], "height": min(content["height"], 4000), "scale": 1}, "captureBeyondViewport": True}
+            clip = {
+                "clip": {"x": 0, "y": 0, "width": content["width"], "height": min(content["height"], 4000), "scale": 1},
+                "captureBeyondViewport": True,
+            }
         with open(path, "wb") as file:
             file.write(base64.b64decode(self.call("Page.captureScreenshot", format="png", **clip)["data"]))

@@ -4,6 +4,7 @@
 Memory is a dictionary from (rank, space, group, offset) to (element, frozenset of ranks). Each rank is a chain of generators that
 yield what they wait for. Nothing here comes from hierax.learn.
 """
+
 SHARED = ("in", "out", "work", "counts", "heard")
 
 
@@ -16,8 +17,15 @@ class Reader:
         self.plan, self.memory, self.posted, self.waiting, self.flags, self.raised = plan, {}, [], {}, {}, {}
         self.p, self.token = len(plan["ranks"]), not any(rank["in"] + rank["out"] for rank in plan["ranks"])
         self.knows = [{rank} for rank in range(self.p)]
-        self.used = {place for rank in plan["ranks"] for stage in rank["stages"] for step in stage["steps"]
-                     for part in step[1:] if isinstance(part, list) and part and isinstance(part[0], str) for place in self.places(stage, part)}
+        self.used = {
+            place
+            for rank in plan["ranks"]
+            for stage in rank["stages"]
+            for step in stage["steps"]
+            for part in step[1:]
+            if isinstance(part, list) and part and isinstance(part[0], str)
+            for place in self.places(stage, part)
+        }
         for rank, row in enumerate(plan["ranks"]):
             for space in ("in", "out"):
                 self.used |= set(self.places(row, [space, rank, 0, len(spans(row[space]))]))
@@ -38,7 +46,10 @@ class Reader:
     def state(self):
         """(rank, space) to the values in it, in order."""
         if self.token:
-            return {(rank, "arrived"): [f"{other}:{other}" if other in self.knows[rank] else "" for other in range(self.p)] for rank in range(self.p)}
+            return {
+                (rank, "arrived"): [f"{other}:{other}" if other in self.knows[rank] else "" for other in range(self.p)]
+                for rank in range(self.p)
+            }
         texts = {}
         for place in sorted(self.used, key=lambda place: (place[0], place[1], place[2] or 0, place[3])):
             value = self.memory.get(place)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Make the pages, or measure for them."""
+
 from __future__ import annotations
 
 import argparse
@@ -20,20 +21,42 @@ EPILOG = """examples:
 
 
 def arguments() -> argparse.Namespace:
-    p = argparse.ArgumentParser(prog="hierax.learn", description="Make pages that show every collective algorithm step by step, from its plan.",
-                                epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("command", nargs="?", choices=["pages", "measure"], default="pages",
-                   help="pages (default): write the pages; measure: measure all-reduces for the page measured.html")
+    p = argparse.ArgumentParser(
+        prog="hierax.learn",
+        description="Make pages that show every collective algorithm step by step, from its plan.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    p.add_argument(
+        "command",
+        nargs="?",
+        choices=["pages", "measure"],
+        default="pages",
+        help="pages (default): write the pages; measure: measure all-reduces for the page measured.html",
+    )
     p.add_argument("-o", "--output", metavar="FOLDER", default="site", help="pages: the folder to write (default: site)")
-    p.add_argument("--points", metavar="FILE", help="the measured points: to show (pages; default: those that come with the package), or to write "
-                   "(measure; default: measured.json)")
-    p.add_argument("--only", metavar="COLLECTIVE", action="append", default=[],
-                   help="pages: only the pages of these collectives, and the index. May be repeated")
-    p.add_argument("--ranks", metavar="N", type=int, default=catalogue.RANKS, help="pages: animations of 2 to N ranks (default: 16)")
+    p.add_argument(
+        "--points",
+        metavar="FILE",
+        help="the measured points: to show (pages; default: those that come with the package), or to write "
+        "(measure; default: measured.json)",
+    )
+    p.add_argument(
+        "--only",
+        metavar="COLLECTIVE",
+        action="append",
+        default=[],
+        help="pages: only the pages of these collectives, and the index. May be repeated",
+    )
+    p.add_argument(
+        "--ranks", metavar="N", type=int, default=catalogue.RANKS, help="pages: animations of 2 to N ranks (default: 16)"
+    )
     p.add_argument("--coll-plan", metavar="FILE", help="the program coll_plan (default: beside this package, or in PATH)")
     p.add_argument("--coll-run", metavar="FILE", help="measure: the program coll_run")
     p.add_argument("--coll-bench", metavar="FILE", help="measure: the program coll_bench")
-    p.add_argument("--max", metavar="BYTES", type=int, default=measure.MAX_BYTES, help="measure: the largest vector (default: 64 MiB)")
+    p.add_argument(
+        "--max", metavar="BYTES", type=int, default=measure.MAX_BYTES, help="measure: the largest vector (default: 64 MiB)"
+    )
     return p.parse_args()
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The plans of the catalogue: `coll_plan steps` lists them, this follows them."""
+
 from __future__ import annotations
 
 import json
@@ -24,6 +25,7 @@ class Refused(Exception):
 @dataclass
 class Algorithm:
     """One page: an algorithm of a collective, and its plans by shape."""
+
     collective: str
     name: str
     about: str
@@ -51,7 +53,11 @@ def tool_find(name: str, given: str | None = None) -> str:
     for path in [given] if given else [*beside, shutil.which(name)]:
         if path and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
-    raise Refused(f"{given}: no such program" if given else f"{name} is neither in PATH nor beside this package; add --{name.replace('_', '-')} FILE")
+    raise Refused(
+        f"{given}: no such program"
+        if given
+        else f"{name} is neither in PATH nor beside this package; add --{name.replace('_', '-')} FILE"
+    )
 
 
 def levels_of(plan: dict) -> list[dict]:
@@ -63,11 +69,14 @@ def levels_of(plan: dict) -> list[dict]:
             if stage["algorithm"] not in level["names"]:
                 level["names"].append(stage["algorithm"])
     one_node = len(set(plan["node_of"])) == 1
-    return [{"where": "inside the node" if one_node else levels[i]["where"], "name": ", ".join(levels[i]["names"])} for i in sorted(levels)]
+    return [
+        {"where": "inside the node" if one_node else levels[i]["where"], "name": ", ".join(levels[i]["names"])}
+        for i in sorted(levels)
+    ]
 
 
 def strip_row(strip, nelements: int) -> list:
-    """[rank, space, cells], and the column of each cell if there are gaps: a chunk of a slot is below the same chunk of the input."""
+    """[rank, space, cells], and the column of each cell if there are gaps: chunks of a slot are below those of the input."""
     row, columns = [strip.rank, strip.space, len(strip.place)], sorted(strip.place)
     return row + [columns] if strip.space == "slot" and len(columns) <= columns[-1] < nelements else row
 
@@ -77,22 +86,36 @@ def page_plan(plan: dict) -> dict:
     f = Follower(plan)
     levels = sorted({stage["level"] for rank in plan["ranks"] for stage in rank["stages"]})  # some may be empty
     return {
-        "shape": plan["shape"], "plan": plan["plan"], "nodes": plan["node_of"], "root": plan["root"], "levels": levels_of(plan),
-        "strips": [strip_row(strip, f.nelements) for strip in f.strips.values()], "start": f.start(),
-        "pairs": plan["gives"] == "pairs", "folds": plan["reduces"], "cube": score.is_cube(f), "score": score.score(f),
-        "rounds": [[[levels.index(level) for level in a_round["levels"]], a_round["moves"], a_round["flags"]] for a_round in f.rounds],
+        "shape": plan["shape"],
+        "plan": plan["plan"],
+        "nodes": plan["node_of"],
+        "root": plan["root"],
+        "levels": levels_of(plan),
+        "strips": [strip_row(strip, f.nelements) for strip in f.strips.values()],
+        "start": f.start(),
+        "pairs": plan["gives"] == "pairs",
+        "folds": plan["reduces"],
+        "cube": score.is_cube(f),
+        "score": score.score(f),
+        "rounds": [
+            [[levels.index(level) for level in a_round["levels"]], a_round["moves"], a_round["flags"]] for a_round in f.rounds
+        ],
     }
 
 
 def lines(coll_plan: str, *arguments: str):
     """The documents that coll_plan steps prints."""
-    done = subprocess.run([coll_plan, "steps", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [coll_plan, "steps", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False
+    )
     if done.returncode:
         raise Refused(done.stderr.strip() or f"{coll_plan} ended with status {done.returncode}")
     for line in done.stdout.splitlines():
         plan = json.loads(line)
         if plan.get("hierax_steps") != VERSION:
-            raise Refused(f"{coll_plan} writes version {plan.get('hierax_steps')} of its documents; this package reads version {VERSION}")
+            raise Refused(
+                f"{coll_plan} writes version {plan.get('hierax_steps')} of its documents; this package reads version {VERSION}"
+            )
         yield plan
 
 

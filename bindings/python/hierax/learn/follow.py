@@ -7,6 +7,7 @@ a list of moves between numbered cells, for the pages to play.
 
 A move is [kind, n, to, from, ...]: n cells from number `to` on become those from number `from` on, folded if there are several.
 """
+
 from __future__ import annotations
 
 LOCAL, MESSAGE, READ, FLAG = range(4)  # kinds of moves
@@ -41,7 +42,9 @@ class Stage:
         self.rank, self.level, self.after, self.group = rank, row["level"], row["after"], row["group"]
         self.elected = rank == row["ranks"][0]  # any may be: the first stands for all
         self.steps, self.at, self.arrived = row["steps"], 0, set()
-        self.of_lengths = any(place[0] in ("counts", "heard") for step in row["steps"] for place in step[1:] if isinstance(place, list) and place)
+        self.of_lengths = any(
+            place[0] in ("counts", "heard") for step in row["steps"] for place in step[1:] if isinstance(place, list) and place
+        )
         self.posted = {}  # handles of receives and sends that are under way
 
     def done(self) -> bool:
@@ -82,14 +85,18 @@ class Follower:
                 self._strip(space, r, 0).offsets.update(range(len(ranges(rank[space]))))
             for stage in rank["stages"]:
                 for step in stage["steps"]:
-                    for space, owner, *spans in (part for part in step[1:] if isinstance(part, list) and part and isinstance(part[0], str)):
+                    for space, owner, *spans in (
+                        part for part in step[1:] if isinstance(part, list) and part and isinstance(part[0], str)
+                    ):
                         self._strip(space, owner, stage["group"]).offsets.update(ranges(spans))
         self.strips = dict(sorted(self.strips.items(), key=lambda item: (item[0][0], order[item[0][1]], item[0][2] or 0)))
         n = 0
         for strip in self.strips.values():
             n = strip.number(n)
         self.ncells = n
-        self.nelements = max((max(ranges(rank[key]), default=-1) + 1 for rank in self.plan["ranks"] for key in ("in", "out")), default=0)
+        self.nelements = max(
+            (max(ranges(rank[key]), default=-1) + 1 for rank in self.plan["ranks"] for key in ("in", "out")), default=0
+        )
 
     def cells(self, stage: Stage, place: list) -> list[int]:
         space, owner, *spans = place
@@ -227,7 +234,9 @@ class Follower:
             self.new_flags = {}
             news = self._deliver() or news
             if not self._run() and not news:
-                raise Stuck(f"{self.plan['collective']} {self.plan['algorithm']} on {self.plan['shape']}: the plan does not end")
+                raise Stuck(
+                    f"{self.plan['collective']} {self.plan['algorithm']} on {self.plan['shape']}: the plan does not end"
+                )
             self._close()
 
     def _close(self) -> None:
@@ -245,7 +254,12 @@ class Follower:
     def lengths(self) -> set[int]:
         """Cells that hold how long blocks are, of a stage that tells this: not data."""
         groups = {stage.group for stages in self.stages for stage in stages if stage.of_lengths}
-        return {cell for strip in self.strips.values() if strip.space in ("counts", "heard") or strip.group in groups for cell in strip.place.values()}
+        return {
+            cell
+            for strip in self.strips.values()
+            if strip.space in ("counts", "heard") or strip.group in groups
+            for cell in strip.place.values()
+        }
 
     def owner(self) -> list[int]:
         """The rank of each cell."""

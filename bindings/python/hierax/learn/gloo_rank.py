@@ -4,6 +4,7 @@ time of an all-reduce in each repetition, in microseconds.
 
 As in coll_bench, the input is written before each row of calls, and the ranks begin together.
 """
+
 import sys
 import time
 

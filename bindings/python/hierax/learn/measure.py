@@ -4,6 +4,7 @@
 One run goes from size to size and measures each of them in turn. The file is written after each point, so that a run that is
 broken off leaves its points.
 """
+
 from __future__ import annotations
 
 import importlib.metadata
@@ -33,7 +34,15 @@ class Hierax:
     """coll_bench, with these settings."""
 
     def __init__(self, coll_run: str, coll_bench: str, settings: dict):
-        self.words = [coll_run, "-n", str(RANKS), *(f"--env={name}={value}" for name, value in settings.items()), "--", coll_bench, "allreduce"]
+        self.words = [
+            coll_run,
+            "-n",
+            str(RANKS),
+            *(f"--env={name}={value}" for name, value in settings.items()),
+            "--",
+            coll_bench,
+            "allreduce",
+        ]
 
     def measure(self, nbytes: int) -> tuple[float, dict]:
         times, calls = repetitions(nbytes)
@@ -57,10 +66,23 @@ class Gloo:
             port = free.getsockname()[1]
         self.ranks = []
         for rank in range(RANKS):
-            names = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": str(RANKS), "OMP_NUM_THREADS": "1",
-                     "GLOO_SOCKET_IFNAME": "lo"}
-            self.ranks.append(subprocess.Popen([sys.executable, GLOO], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                               env={**os.environ, **names}))
+            names = {
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+                "RANK": str(rank),
+                "WORLD_SIZE": str(RANKS),
+                "OMP_NUM_THREADS": "1",
+                "GLOO_SOCKET_IFNAME": "lo",
+            }
+            self.ranks.append(
+                subprocess.Popen(
+                    [sys.executable, GLOO],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    env={**os.environ, **names},
+                )
+            )
 
     def measure(self, nbytes: int) -> tuple[float, dict]:
         for process in self.ranks:
@@ -95,8 +117,19 @@ def run(a) -> None:
         raise Refused(f"--max={a.max}: expected at least {MIN_BYTES} bytes")
     coll_run, coll_bench = (tool_find(name, given) for name, given in (("coll_run", a.coll_run), ("coll_bench", a.coll_bench)))
     programs = {name: Hierax(coll_run, coll_bench, settings) for name, settings in CURVES.items()}
-    document = {"hierax_measured": VERSION, "ranks": RANKS, "nodes": "all on one node", "dtype": "float32", "date": time.strftime("%Y-%m-%d"),
-                "cpus": len(os.sched_getaffinity(0)), "library": "", "machine": "", "notes": [], "pair": list(CURVES)[:2], "curves": {}}
+    document = {
+        "hierax_measured": VERSION,
+        "ranks": RANKS,
+        "nodes": "all on one node",
+        "dtype": "float32",
+        "date": time.strftime("%Y-%m-%d"),
+        "cpus": len(os.sched_getaffinity(0)),
+        "library": "",
+        "machine": "",
+        "notes": [],
+        "pair": list(CURVES)[:2],
+        "curves": {},
+    }
     if importlib.util.find_spec("torch"):
         programs["Gloo in PyTorch"] = Gloo()
         document["notes"].append(f"Gloo is that of PyTorch {importlib.metadata.version('torch')}.")
@@ -107,7 +140,10 @@ def run(a) -> None:
         while nbytes <= a.max:
             for name, program in programs.items():
                 us, said = program.measure(nbytes)
-                document["library"], document["machine"] = said.get("library", document["library"]), said.get("machine", document["machine"])
+                document["library"], document["machine"] = (
+                    said.get("library", document["library"]),
+                    said.get("machine", document["machine"]),
+                )
                 document["curves"].setdefault(name, []).append([nbytes, us])
                 write(path, document)
                 print(f"{nbytes:>10} bytes  {name:<20} {us:12.1f} us", flush=True)

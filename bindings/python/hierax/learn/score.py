@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a followed plan costs, counted in its rounds.
 
-Bytes are in parts of the vector: a pair of whole numbers, elements and elements of the vector. The vector is the largest buffer that a
-rank gives or gets. The time of a plan is about alpha * rounds + beta * vectors * bytes of the vector.
+Bytes are in parts of the vector: a pair of whole numbers, elements and elements of the vector. The vector is the largest buffer
+that a rank gives or gets. The time of a plan is about alpha * rounds + beta * vectors * bytes of the vector.
 """
+
 from __future__ import annotations
 
 from .follow import FLAG, LOCAL, MESSAGE, Follower, ranges
@@ -35,7 +36,10 @@ def score(f: Follower) -> dict:
     """rounds; messages and elements by where they pass: `between` nodes and `inside` them."""
     node = f.plan["node_of"]
     every = [list(traffic(f, a_round)) for a_round in f.rounds]
-    result = {"rounds": sum(bool(passed or a_round["flags"]) for passed, a_round in zip(every, f.rounds)), "vector": vector_of(f.plan)}
+    result = {
+        "rounds": sum(bool(passed or a_round["flags"]) for passed, a_round in zip(every, f.rounds)),
+        "vector": vector_of(f.plan),
+    }
     for name, crosses in (("between", True), ("inside", False)):
         rounds = [[one for one in passed if (node[one[1]] != node[one[2]]) == crosses] for passed in every]
         alone = [any((node[a] != node[b]) == crosses for a, b in a_round["flags"]) for a_round in f.rounds]
@@ -43,7 +47,10 @@ def score(f: Follower) -> dict:
             "rounds": sum(bool(passed) or flags for passed, flags in zip(rounds, alone)),
             "messages": len({(i, a, b) for i, passed in enumerate(rounds) for kind, a, b, _ in passed if kind == MESSAGE}),
             "beta": sum(busiest(passed, lambda rank: rank) for passed in rounds),
-            "link": busiest([one for passed in rounds for one in passed if one[0] != FLAG], (lambda rank: node[rank]) if crosses else (lambda rank: rank)),
+            "link": busiest(
+                [one for passed in rounds for one in passed if one[0] != FLAG],
+                (lambda rank: node[rank]) if crosses else (lambda rank: rank),
+            ),
         }
     return result
 

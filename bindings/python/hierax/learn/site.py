@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Write the pages: one self-contained HTML file each."""
+
 from __future__ import annotations
 
 import json
@@ -50,13 +51,20 @@ class Writer:
         self.env = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, undefined=jinja2.StrictUndefined)
         self.safe = markupsafe.Markup
         self.version, self.style = version, self.safe(part("style.css"))
-        self.player = [self.safe(d3(*PLAYER_PARTS)), self.safe(part("player.js"))]
+        self.player = [self.safe(text) for text in (d3(*PLAYER_PARTS), *map(part, ("plan.js", "picture.js", "player.js")))]
         self.plot = [self.safe(d3("color", "interpolate", "selection", *PLOT_PARTS)), self.safe(part("plot.js"))]
 
     def page(self, name: str, template: str, title: str, code: str, scripts=(), data=None, **words) -> None:
         more = {} if data is None else {"data": self.safe(compact(data))}
-        text = self.env.get_template(template).render(title=title, version=self.version, style=self.style, scripts=scripts,
-                                                      code=self.safe(part(code) if code else ""), **more, **words)
+        text = self.env.get_template(template).render(
+            title=title,
+            version=self.version,
+            style=self.style,
+            scripts=scripts,
+            code=self.safe(part(code) if code else ""),
+            **more,
+            **words,
+        )
         path = os.path.join(self.folder, name)
         with open(path + ".part", "w", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -65,15 +73,31 @@ class Writer:
 
 # ---- the pages
 
+
 def algorithm_page(w: Writer, one: Algorithm, every: list[Algorithm]) -> None:
     others = [other for other in every if other.collective == one.collective and other is not one]
-    w.page(one.page, "algorithm.html", f"{one.name} {one.collective}", "algorithm.js", w.player, {"flat": one.flat, "shapes": one.shapes},
-           algorithm=one, others=others)
+    w.page(
+        one.page,
+        "algorithm.html",
+        f"{one.name} {one.collective}",
+        "algorithm.js",
+        w.player,
+        {"flat": one.flat, "shapes": one.shapes},
+        algorithm=one,
+        others=others,
+    )
 
 
 def scorecard_rows(every: list[Algorithm]) -> list[dict]:
-    return [{"collective": one.collective, "name": one.name, "page": one.page,
-             "scores": {len(plan["nodes"]): plan["score"] for plan in one.flat}} for one in every]
+    return [
+        {
+            "collective": one.collective,
+            "name": one.name,
+            "page": one.page,
+            "scores": {len(plan["nodes"]): plan["score"] for plan in one.flat},
+        }
+        for one in every
+    ]
 
 
 def scorecard_page(w: Writer, every: list[Algorithm]) -> None:
@@ -81,7 +105,11 @@ def scorecard_page(w: Writer, every: list[Algorithm]) -> None:
 
 
 def race_page(w: Writer, every: list[Algorithm]) -> None:
-    rows = [row for row in scorecard_rows(every) if row["collective"] == "allreduce" and any(s["between"]["rounds"] for s in row["scores"].values())]
+    rows = [
+        row
+        for row in scorecard_rows(every)
+        if row["collective"] == "allreduce" and any(s["between"]["rounds"] for s in row["scores"].values())
+    ]
     if rows:
         w.page("ring-tree.html", "ring-tree.html", "Ring or tree", "ring-tree.js", w.plot, rows)
 

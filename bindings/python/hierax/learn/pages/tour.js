@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tour: ten steps, each with a plan to play. #3 in the address: the third step. */
 "use strict";
-const steps = JSON.parse(document.getElementById("data").textContent), player = new Player(document.querySelector(".player"));
+const steps = JSON.parse(document.getElementById("data").textContent),
+    player = new Player(document.querySelector(".player"));
 const get = id => document.getElementById(id);
 let now = 0;
 
@@ -20,7 +21,8 @@ function show(i) {
     player.show(step.plan);
 }
 steps.forEach((step, i) => {
-    const item = document.createElement("li"), link = Object.assign(document.createElement("a"), {href: "#" + (i + 1), textContent: step.title});
+    const item = document.createElement("li"),
+        link = Object.assign(document.createElement("a"), {href: "#" + (i + 1), textContent: step.title});
     link.addEventListener("click", event => {
         event.preventDefault();
         show(i);
