@@ -148,7 +148,7 @@ class Player extends Picture {
                 );
         }
         if (sums) texts.push(plural(sums, "sum"));
-        if (!passed.length) texts.unshift("ranks work on their own data");
+        if (!passed.length) texts.unshift("Ranks work on their own data");
         const where = levels.map(level => plan.levels[level].where + ": " + plan.levels[level].name).join(", ");
         return [
             this.number(round) ? "Round " + this.number(round) + " of " + plan.score.rounds : "Start",
