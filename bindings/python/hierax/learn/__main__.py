@@ -7,10 +7,11 @@ import argparse
 import os
 import sys
 
-if not __package__:  # python3 bindings/python/hierax/learn
+if not __package__:  # python3 bindings/python/hierax/learn: run it as the package learn
+    import runpy
+
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    __package__ = "learn"  # noqa: A001  what follows is relative to it
-    import learn  # noqa: F401
+    runpy.run_module("learn", run_name="__main__", alter_sys=True)
 
 from . import catalogue, measure, site  # noqa: E402
 
@@ -67,8 +68,11 @@ def main() -> int:
             measure.run(a)
         else:
             site.write(a)
-    except (catalogue.Refused, OSError) as e:
+    except catalogue.Refused as e:
         print(f"hierax.learn: {e}", file=sys.stderr)
+        return 2
+    except OSError as e:
+        print(f"hierax.learn: {e.filename}: {e.strerror}", file=sys.stderr)
         return 2
     return 0
 
