@@ -5,6 +5,7 @@ hxpy_files = hierax/__init__.py hierax/__init__.pyi hierax/_dtypes.py hierax/_er
     hierax/info.py hierax/py.typed
 EXTRA_DIST += bindings/python/README.md bindings/python/pyproject.toml bindings/python/setup.py \
     $(addprefix bindings/python/,$(hxpy_files))
+hxpy_files += $(hxpy_torch_files)
 
 hxpy_sources = bindings/python/native/bootstrap.c bindings/python/native/bootstrap.h bindings/python/native/call.c \
     bindings/python/native/call.h bindings/python/native/collectives.def bindings/python/native/comm.c \

@@ -8,3 +8,11 @@ EXTRA_DIST += $(hxpy_tests) tests/python/again.py tests/python/bare.py tests/pyt
 if HAVE_PYTHON
 dist_tests_list += $(hxpy_tests)
 endif
+
+# Tests of hierax.torch. They run if configure has found PyTorch.
+hxtorch_tests = tests/python/torch/run.sh
+EXTRA_DIST += $(hxtorch_tests) tests/python/torch/common.sh tests/python/torch/job.py tests/python/torch/collectives.py \
+    tests/python/torch/training.py tests/python/torch/groups.py tests/python/torch/refused.py
+if HAVE_TORCH
+dist_tests_list += $(hxtorch_tests)
+endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backend.h"
+#include <cstring>
+
+namespace hierax
+{
+
+Backend::Backend(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, const std::vector<int64_t> &members,
+                 std::chrono::milliseconds timeout)
+    : c10d::Backend(rank, size), group_(world_join(store, rank, members, timeout)), timeout_(timeout)
+{
+}
+
+Backend::~Backend() = default; // leave() or the process's end
+
+std::shared_ptr<Pending> Backend::pending(const Kind &kind)
+{
+    TORCH_CHECK_WITH(DistBackendError, group_.comm, "hierax: ", kind.title + strlen("hierax:"),
+                     ": the process group has been destroyed");
+    return std::make_shared<Pending>(group_.comm, kind.title + strlen("hierax:"));
+}
+
+c10::intrusive_ptr<Call> Backend::made(const Kind &kind, const std::shared_ptr<Pending> &pending,
+                                       std::chrono::milliseconds timeout, const Tensors &inputs, Tensors outputs)
+{
+    calls_++;
+    if (live_.size() >= 64)
+        live_.erase(std::remove_if(live_.begin(), live_.end(), [](const auto &call) { return call.expired(); }), live_.end());
+    live_.push_back(pending);
+    return c10::make_intrusive<Call>(pending, getRank(), kind.type, kind.title, inputs, std::move(outputs),
+                                     timeout == c10d::kUnsetTimeout ? timeout_ : timeout);
+}
+
+void Backend::leave(bool orderly)
+{
+    const auto until = Pending::Time::clock::now() + std::min<std::chrono::milliseconds>(timeout_, std::chrono::seconds(10));
+
+    for (const auto &call : live_)
+        if (const auto pending = call.lock(); pending && orderly)
+            pending->wait(until);
+    live_.clear();
+    world_leave(group_, orderly);
+}
+
+static void memory_free(void *memory)
+{
+    hx_free(nullptr, memory);
+}
+
+at::Tensor Backend::memory(int64_t bytes)
+{
+    void *memory = nullptr;
+    const hx_status_t status = hx_alloc(group_.comm, static_cast<size_t>(bytes), &memory);
+
+    if (status != HX_SUCCESS)
+        fail("empty", status, group_.comm);
+    return at::from_blob(memory, {bytes}, memory_free, at::TensorOptions().dtype(at::kByte));
+}
+
+} // namespace hierax

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A started call: requests of Hierax, the tensors that they use, and the work after them. Whoever waits for it drives it: the
+// program's thread in Work::wait, else the completer's thread (completer.h), which also serves futures and abandoned calls.
+#pragma once
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <hierax.h>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace hierax
+{
+
+class Pending : public std::enable_shared_from_this<Pending>
+{
+public:
+    using Time = std::chrono::steady_clock::time_point;
+
+    // name: "all_reduce"
+    Pending(hx_comm_t *comm, const char *name) : name(name), comm_(comm) {}
+
+    // ---- while the call is made
+    void keep(const at::Tensor &tensor) { kept_.push_back(tensor); } // until the call is complete
+    void after(std::function<void()> action) { after_.push_back(std::move(action)); }
+    // Start one more request: start(&request) calls hx_i<name>. Throws if it fails.
+    template <typename Start> void start(Start start)
+    {
+        hx_request_t *request = nullptr;
+        const hx_status_t status = start(&request);
+        started(status, request);
+    }
+
+    // ---- afterwards, by any thread
+    bool done();
+    bool succeeded();
+    std::string failure(); // "" after success
+
+    // Make progress. True if the call is complete.
+    bool poll();
+    // Return when the call is complete, or at `until`; true if it is complete.
+    bool wait(Time until);
+    // Let the completer know when all requests are complete. False: not now, another thread drives the call.
+    bool watch();
+    // Call back when the call is complete, or at once. No locks are held then.
+    void notify(std::function<void()> action);
+
+    const char *const name;
+    std::function<void()> profiled; // called at the end
+
+private:
+    void started(hx_status_t status, hx_request_t *request);
+    bool claim(std::unique_lock<std::mutex> &lock, Time until);
+    bool requests_test();
+    bool requests_end();
+    bool requests_wait(Time until);
+    void requests_watch();
+    static void request_complete(hx_status_t status, void *ctx);
+    void finish();
+
+    hx_comm_t *const comm_;
+    std::vector<hx_request_t *> requests_; // NULL: complete
+    std::vector<at::Tensor> kept_;
+    std::vector<std::function<void()>> after_, notify_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::string failure_; // of the claiming thread, until done
+    size_t watched_ = 0;  // requests of which request_complete has not been called
+    bool claimed_ = false, watches_ = false, done_ = false;
+};
+
+} // namespace hierax
