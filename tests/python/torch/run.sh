@@ -17,5 +17,9 @@ try 2 0 training.py
 try 3 2 training.py
 try 2 0 groups.py
 try 3 2 groups.py
+try 3 0 messages.py
+try 3 2 messages.py
+try 3 0 timeouts.py
+try 3 2 timeouts.py
 try 3 0 refused.py
 finish

@@ -3,6 +3,22 @@
 
     import hierax.torch
     torch.distributed.init_process_group("hierax")
+
+This works under torchrun, srun, mpirun, mpiexec and coll_run (launcher.py). The first group of the process starts
+Hierax. Later groups choose among its ranks. new_group is called by all ranks, or by the members with
+use_local_synchronization=True; ranks that are members of several groups create them in the same order.
+
+Types: all that torch.distributed moves. Reductions: bool, integers of 8 to 64 bits, float16, bfloat16, float32,
+float64, complex64 and complex128; float8 is refused. AVG needs a floating or complex type. SUM and MAX of bool are a
+logical or, PRODUCT and MIN a logical and. float16 and bfloat16 are added in float32, and rounded once in each step.
+Tensors that are not contiguous are copied. Sparse tensors, and tensors that are not on the CPU, are refused.
+
+Errors are torch.distributed.DistBackendError with Hierax's text, which names the ranks that are missing or have died.
+The first group's time-out is HX_TIMEOUT: it counts from the last progress. A group with a shorter one ends when a
+wait has taken so long; then its other members get an error too. A longer one has no effect.
+
+destroy_process_group waits until all ranks have called it. A rank that calls it because of an exception, or ends by
+one, counts as dead for the others. They get an error that names it as soon as its process has ended.
 """
 import atexit
 import sys
@@ -11,10 +27,10 @@ import torch
 import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
-from . import _backend
+from . import _backend, launcher
 from .hooks import bf16_hook
 
-__all__ = ["bf16_hook", "empty"]
+__all__ = ["abort", "bf16_hook", "empty"]
 
 _groups = {}  # by the name that torch gives, in the order of their creation
 
@@ -45,17 +61,29 @@ def _at_exit():
     _backend.stop()
 
 
-def empty(*size, dtype=None, group=None):
-    """A tensor in memory of hx_alloc: Hierax makes fewer copies of it. All ranks of the group call it, each with its own size."""
-    shape = torch.Size(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
-    dtype = dtype or torch.get_default_dtype()
+def _backend_of(group, name):
     group = group or dist.group.WORLD
     if group is None or group.group_name not in _groups:
-        raise ValueError('hierax.torch.empty: the group is not of the backend "hierax": call init_process_group("hierax") first')
-    memory = _groups[group.group_name].memory(shape.numel() * dtype.itemsize)
+        raise ValueError(f'hierax.torch.{name}: the group is not of the backend "hierax": call init_process_group("hierax") first')
+    return _groups[group.group_name]
+
+
+def abort(group=None):
+    """End a group's calls: those under way and later ones raise on all its members, within tenths of a second. Any thread
+    may call it. After that the group can only be destroyed."""
+    _backend_of(group, "abort").abort()
+
+
+def empty(*size, dtype=None, group=None):
+    """A tensor in memory of hx_alloc, all zeros: Hierax makes fewer copies of it. All ranks of the group call it, each with
+    its own size."""
+    shape = torch.Size(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+    dtype = dtype or torch.get_default_dtype()
+    memory = _backend_of(group, "empty").memory(shape.numel() * dtype.itemsize)
     return memory.view(dtype).view(shape)
 
 
+launcher.fill()
 distributed_c10d._shutdown_backend = _shutdown_backend
 dist.Backend.register_backend("hierax", _create, extended_api=True, devices=["cpu"])
 atexit.register(_at_exit)

@@ -7,6 +7,7 @@
 #include "collectives.cpp"
 #include "completer.cpp"
 #include "lists.cpp"
+#include "messages.cpp"
 #include "module.cpp"
 #include "pending.cpp"
 #include "types.cpp"

@@ -31,15 +31,34 @@ c10::intrusive_ptr<Call> Backend::made(const Kind &kind, const std::shared_ptr<P
                                      timeout == c10d::kUnsetTimeout ? timeout_ : timeout);
 }
 
-void Backend::leave(bool orderly)
+// Wait until the started calls are complete. True if they are.
+bool Backend::drained(std::chrono::milliseconds timeout)
 {
-    const auto until = Pending::Time::clock::now() + std::min<std::chrono::milliseconds>(timeout_, std::chrono::seconds(10));
+    const auto until = Pending::Time::clock::now() + timeout;
+    bool all = true;
 
     for (const auto &call : live_)
-        if (const auto pending = call.lock(); pending && orderly)
-            pending->wait(until);
+        if (const auto pending = call.lock())
+            all &= pending->wait(until);
+    return all;
+}
+
+void Backend::leave(bool orderly)
+{
+    const std::chrono::milliseconds patience(10000);
+
+    if (orderly && !drained(std::min(timeout_, patience))) {
+        abort(); // nobody waits for these calls, such as a receive of a message that no rank sends
+        drained(patience);
+    }
     live_.clear();
     world_leave(group_, orderly);
+}
+
+void Backend::abort()
+{
+    if (group_.comm)
+        hx_comm_revoke(group_.comm);
 }
 
 static void memory_free(void *memory)

@@ -42,15 +42,23 @@ public:
     Work reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs, const c10d::ReduceScatterOptions &opts) override;
     Work alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAllOptions &opts) override;
 
+    // ---- messages.cpp
+    Work send(Tensors &tensors, int dest, int tag) override;
+    Work recv(Tensors &tensors, int source, int tag) override;
+    Work recvAnysource(Tensors &tensors, int tag) override;
+
     // ---- backend.cpp
     void setSequenceNumberForGroup() override {}
     uint64_t getSequenceNumberForGroup() override { return calls_; }
     // Leave the group: world_leave.
     void leave(bool orderly);
+    // All members' calls that are under way, and their later ones, fail. Any thread may call it.
+    void abort();
     // Memory of hx_alloc, as a tensor of bytes. Collective.
     at::Tensor memory(int64_t bytes);
 
 private:
+    bool drained(std::chrono::milliseconds timeout);
     struct Kind {
         c10d::OpType type;
         const char *title; // "hierax:all_reduce"

@@ -48,15 +48,23 @@ std::vector<at::Tensor> Call::result()
     return outputs_;
 }
 
+int Call::sourceRank() const
+{
+    return pending_->source;
+}
+
 bool Call::wait(std::chrono::milliseconds timeout)
 {
     const std::chrono::milliseconds limit = timeout == kNoTimeout ? timeout_ : timeout;
     const auto until = limit == world_timeout() ? Clock::time_point::max() : Clock::now() + limit;
 
-    if (!pending_->wait(until))
+    if (!pending_->wait(until)) {
+        if (limit == timeout_)
+            pending_->revoke(); // the others must not wait for this rank
         C10_THROW_ERROR(DistBackendError,
                         c10::str("hierax: ", pending_->name, ": no end after the time-out of ", limit.count() / 1000.0,
                                  " s: another rank of the group has not made the call, or its data has not arrived"));
+    }
     if (!pending_->succeeded())
         std::rethrow_exception(exception());
     return true;

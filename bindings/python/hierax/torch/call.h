@@ -20,6 +20,7 @@ public:
     bool isSuccess() const override;
     std::exception_ptr exception() const override;
     std::vector<at::Tensor> result() override;
+    int sourceRank() const override;
     bool wait(std::chrono::milliseconds timeout) override;
     void synchronize() override;
     void abort() override;

@@ -18,6 +18,7 @@ PYBIND11_MODULE(_backend, module)
         .def(py::init<const Pointer<c10d::Store> &, int, int, const std::vector<int64_t> &, std::chrono::milliseconds>(),
              py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("members"), py::arg("timeout"), Released())
         .def("leave", &hierax::Backend::leave, py::arg("orderly"), Released())
+        .def("abort", &hierax::Backend::abort, Released())
         .def("memory", &hierax::Backend::memory, py::arg("nbytes"), Released());
     module.def("stop", hierax::completer_stop, Released());
 }

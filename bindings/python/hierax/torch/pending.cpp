@@ -2,6 +2,7 @@
 #include "pending.h"
 #include "completer.h"
 #include "world.h"
+#include <thread>
 
 namespace hierax
 {
@@ -49,10 +50,25 @@ bool Pending::claim(std::unique_lock<std::mutex> &lock, Time until)
     return true;
 }
 
+// By the thread that has the claim.
+bool Pending::first_done()
+{
+    try {
+        if (first_ && !first_())
+            return false;
+    } catch (const std::exception &error) {
+        failure_ = error.what();
+    }
+    first_ = nullptr;
+    return true;
+}
+
 bool Pending::requests_test()
 {
     bool all = true;
 
+    if (!first_done())
+        return false;
     for (hx_request_t *&request : requests_) {
         int complete = 1;
         if (!request)
@@ -108,6 +124,11 @@ bool Pending::requests_end()
 // hx_wait ends at Hierax's own time-out. For an earlier one, wait for the callbacks.
 bool Pending::requests_wait(Time until)
 {
+    for (int looks = 0; !first_done(); looks++) {
+        if (Time::clock::now() >= until)
+            return false;
+        std::this_thread::sleep_for(std::chrono::microseconds(looks < 100 ? 0 : 50));
+    }
     if (until == Time::max())
         return requests_end();
     requests_watch();
@@ -151,11 +172,13 @@ bool Pending::watch()
         return done_;
     claimed_ = true;
     lock.unlock();
-    requests_watch();
+    const bool started = first_done();
+    if (started)
+        requests_watch();
     lock.lock();
     claimed_ = false;
     changed_.notify_all();
-    return true;
+    return started;
 }
 
 bool Pending::poll()

@@ -35,6 +35,9 @@ public:
         started(status, request);
     }
 
+    // There is no request yet: action() starts them and returns true, or false if it must be called again, soon.
+    void first(std::function<bool()> action) { first_ = std::move(action); }
+
     // ---- afterwards, by any thread
     bool done();
     bool succeeded();
@@ -44,6 +47,8 @@ public:
     bool poll();
     // Return when the call is complete, or at `until`; true if it is complete.
     bool wait(Time until);
+    // End this call, and all others of its group.
+    void revoke() { hx_comm_revoke(comm_); }
     // Let the completer know when all requests are complete. False: not now, another thread drives the call.
     bool watch();
     // Call back when the call is complete, or at once. No locks are held then.
@@ -51,10 +56,12 @@ public:
 
     const char *const name;
     std::function<void()> profiled; // called at the end
+    int source = -1;                // of a message
 
 private:
     void started(hx_status_t status, hx_request_t *request);
     bool claim(std::unique_lock<std::mutex> &lock, Time until);
+    bool first_done();
     bool requests_test();
     bool requests_end();
     bool requests_wait(Time until);
@@ -65,6 +72,7 @@ private:
     hx_comm_t *const comm_;
     std::vector<hx_request_t *> requests_; // NULL: complete
     std::vector<at::Tensor> kept_;
+    std::function<bool()> first_;
     std::vector<std::function<void()>> after_, notify_;
     std::mutex mutex_;
     std::condition_variable changed_;

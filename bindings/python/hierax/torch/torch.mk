@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The backend of torch.distributed: a module in C++, built if configure finds PyTorch, and files of Python.
-hxtorch_files = hierax/torch/__init__.py hierax/torch/hooks.py
+hxtorch_files = hierax/torch/__init__.py hierax/torch/hooks.py hierax/torch/launcher.py
 hxtorch_parts = bindings/python/hierax/torch/alltoall.cpp bindings/python/hierax/torch/backend.cpp \
     bindings/python/hierax/torch/backend.h bindings/python/hierax/torch/buffers.cpp bindings/python/hierax/torch/buffers.h \
     bindings/python/hierax/torch/call.cpp bindings/python/hierax/torch/call.h bindings/python/hierax/torch/collectives.cpp \
     bindings/python/hierax/torch/completer.cpp bindings/python/hierax/torch/completer.h bindings/python/hierax/torch/lists.cpp \
+    bindings/python/hierax/torch/messages.cpp \
     bindings/python/hierax/torch/module.cpp bindings/python/hierax/torch/pending.cpp bindings/python/hierax/torch/pending.h \
     bindings/python/hierax/torch/types.cpp bindings/python/hierax/torch/types.h bindings/python/hierax/torch/world.cpp \
     bindings/python/hierax/torch/world.h
