@@ -12,6 +12,12 @@ import tempfile
 import unittest
 
 EXCEPTIONS = {
+    "test_ddp_logging_data_cpu": 'DDP logs the backend as "custom", as it does for every backend that is not part of PyTorch',
+    "test_gather_object": "fails with Gloo too: Python 3.13 words the error that it expects in another way",
+    "test_gather_object_subgroup": "fails with Gloo too, for the same reason",
+    **dict.fromkeys(("test_accumulate_gradients_no_sync", "test_accumulate_gradients_no_sync_allreduce_hook",
+                     "test_accumulate_gradients_no_sync_allreduce_with_then_hook", "test_accumulate_gradients_no_sync_grad_is_view"),
+                    "the test makes its model only if the backend's name is nccl or gloo"),
 }
 
 os.environ.setdefault("BACKEND", "hierax")
@@ -45,6 +51,7 @@ def load(name, line, instead):
     source = spec.loader.get_source(name)
     assert source.count(line) == 1, f"{name} has not the line: {line}"
     module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module # pickle looks there
     exec(compile(source.replace(line, instead), spec.origin, "exec"), module.__dict__)
     return module
 

@@ -62,7 +62,7 @@ bool Call::wait(std::chrono::milliseconds timeout)
         if (limit == timeout_)
             pending_->revoke(); // the others must not wait for this rank
         C10_THROW_ERROR(DistBackendError,
-                        c10::str("hierax: ", pending_->name, ": no end after the time-out of ", limit.count() / 1000.0,
+                        c10::str("hierax: ", pending_->name, ": Timed out at the time-out of ", limit.count() / 1000.0,
                                  " s: another rank of the group has not made the call, or its data has not arrived"));
     }
     if (!pending_->succeeded())
