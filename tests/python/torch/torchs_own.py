@@ -16,8 +16,13 @@ EXCEPTIONS = {
     "test_gather_object": "fails with Gloo too: Python 3.13 words the error that it expects in another way",
     "test_gather_object_subgroup": "fails with Gloo too, for the same reason",
     **dict.fromkeys(("test_accumulate_gradients_no_sync", "test_accumulate_gradients_no_sync_allreduce_hook",
-                     "test_accumulate_gradients_no_sync_allreduce_with_then_hook", "test_accumulate_gradients_no_sync_grad_is_view"),
+                     "test_accumulate_gradients_no_sync_allreduce_with_then_hook",
+                     "test_accumulate_gradients_no_sync_grad_is_view"),
                     "the test makes its model only if the backend's name is nccl or gloo"),
+    **dict.fromkeys(("test_monitored_barrier_gloo", "test_monitored_barrier_gloo_rank_0_timeout",
+                     "test_monitored_barrier_gloo_subgroup"),
+                    "torch.distributed refuses monitored_barrier if the backend's name is not gloo"),
+    "test_sparse_all_reduce_sum": "Hierax has dense collectives only",
 }
 
 os.environ.setdefault("BACKEND", "hierax")
@@ -33,7 +38,8 @@ for feature in ("ddp", "subgroup", "plugin"):
     common_distributed.DistTestCases.backend_feature[feature].add("hierax")
 
 # Tests that PyTorch runs with some backends by their names, though they need nothing of these backends alone.
-FOR_OTHERS = ("Only gloo backend supports timeouts", "GLOO Batch Send Recv CPU", "get_future is only supported on mpi, nccl and gloo",
+FOR_OTHERS = ("Only gloo backend supports timeouts", "GLOO Batch Send Recv CPU",
+              "get_future is only supported on mpi, nccl and gloo",
               "Only Nccl & Gloo backend support DistributedDataParallel", "Only MPI supports CPU all_to_all_single",
               "Only MPI supports all_to_all", "Only Gloo backend support sparse all reduce")
 
