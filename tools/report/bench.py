@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What coll_bench measured. The page of one run shows its plans and bounds. The page of several runs shows them side by side, with
 the ratio of the first one's times to each other's. A row of the first run may bring its ratio to the second and the ratio's spread,
-as coll_compare writes it."""
+as coll_compare writes it; or, by the name of each other library, the ratio, its least and its greatest value ("ratios")."""
 from __future__ import annotations
 
 import math
 from collections import Counter
 
-from pages import (Axis, Curve, Page, Plot, Refused, Section, crossovers, elements, geometric_mean, plain, ranks_on_nodes, real,
-                   rows, shape, si_bytes, si_time, stem, text)
+from pages import (Axis, Curve, Page, Plot, Refused, Section, crossovers, elements, geometric_mean, number, plain, ranks_on_nodes,
+                   real, rows, shape, si_bytes, si_time, stem, text)
 
 MOST_RUNS = 8
 TIME = Axis("median time of a call", si_time)
@@ -54,7 +54,10 @@ class Run:
         found = []
         for row in self.rows:
             given, theirs = real(row, "ratio") if is_second else math.nan, other.median_at(real(row, "bytes"))
-            if given > 0:
+            named = row["ratios"].get(other.library) if isinstance(row.get("ratios"), dict) else None
+            if isinstance(named, list) and len(named) == 3:
+                found.append(tuple(map(number, named)))
+            elif given > 0:
                 found.append((given, real(row, "ratio_min"), real(row, "ratio_max")))
             else:
                 found.append((real(row, "median_us") / theirs if theirs > 0 else math.nan, math.nan, math.nan))
@@ -66,8 +69,9 @@ class Chapter:
 
     def __init__(self, documents, collective: str):
         self.collective, self.document = collective, documents[0]
-        self.first, *self.others = [Run(document, collective) for document in documents]
-        self.ratios = [self.first.ratio_to(run, i == 0) for i, run in enumerate(self.others)]
+        self.first, *others = [Run(document, collective) for document in documents]
+        self.others = [run for run in others if run.rows]
+        self.ratios = [self.first.ratio_to(run, run is others[0]) for run in self.others]
 
     def plot(self, what: str, y: Axis, caption: str, curves: list[Curve], level=None) -> Plot:
         return Plot(stem(self.collective, what), f"{self.collective}: {what}",
