@@ -18,7 +18,8 @@ refuses '--collectives: "sum" is unknown; choices: all_reduce' --collectives sum
 mkdir -p "$tmp/bare/torch" "$tmp/bare/mpi4py"
 touch "$tmp/bare/torch/__init__.py" "$tmp/bare/mpi4py/__init__.py" # so that only the option is wrong
 PYTHONPATH=$tmp/bare:$PYTHONPATH refuses '--ranks 1 is out of range: 2 to 64' --ranks 1
-PYTHONPATH=$tmp/bare:$PYTHONPATH refuses '--against mpi4py: MPI cannot emulate nodes; leave out --nodes 2' --against mpi4py --nodes 2
+PYTHONPATH=$tmp/bare:$PYTHONPATH refuses '--against mpi4py: MPI cannot emulate nodes; leave out --nodes 2' \
+    --against mpi4py --nodes 2
 
 # measured PEER MODULE COMPARISONS OPTION...: both sides run, and the JSON document has ratios; or a line names what to install
 measured() {
@@ -30,7 +31,8 @@ measured() {
     }
     bench --against "$peer" --sizes 8,1K --rounds 2 --launches 1 --json "$tmp/json" "$@" ||
         { fail "--against $peer $*: exit $?"; tail -n 20 "$tmp/out" "$tmp/err" >&2; return; }
-    [ "$(grep -c ' x  [0-9.]* \.\. [0-9.]*$' "$tmp/out")" = "$points" ] || { fail "$peer: not $points points:"; cat "$tmp/out" >&2; }
+    [ "$(grep -c ' x  [0-9.]* \.\. [0-9.]*$' "$tmp/out")" = "$points" ] ||
+        { fail "$peer: not $points points:"; cat "$tmp/out" >&2; }
     grep -q "all_to_all: [0-9.]* times as fast as $peer, the geometric mean of" "$tmp/out" || fail "$peer: no geometric mean"
     "$python" - "$tmp/json" "$peer" "$points" <<'END' || fail "$peer: the documents"
 import json, sys
@@ -47,7 +49,8 @@ pages=
 if "$python" -c 'import matplotlib, jinja2' 2>/dev/null; then pages=yes; fi
 measured gloo torch 10 --ranks 2 --nodes 2 ${pages:+-o "$tmp/page.html"}
 if [ -n "$pages" ] && [ -e "$tmp/json" ]; then
-    [ "$(grep -c '<figure>' "$tmp/page.html")" = 10 ] || fail "the page has not a plot of times and one of ratios for each of 5 chapters"
+    [ "$(grep -c '<figure>' "$tmp/page.html")" = 10 ] ||
+        fail "the page has not a plot of times and one of ratios for each of 5 chapters"
     has "$tmp/page.html" 'to gloo: geometric mean' 'the page'
 fi
 rm -f "$tmp/json"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """DiLoCo: ranks train by themselves for H steps (here 3), and only then compare notes.
 
-A rank's change in H steps counts as a gradient of the common weights. An all-reduce averages the changes, and an outer optimizer, SGD
-with Nesterov's momentum, applies the mean. This is for ranks that are far apart: data centres rather than nodes.
+A rank's change in H steps counts as a gradient of the common weights. An all-reduce averages the changes, and an outer optimizer,
+SGD with Nesterov's momentum, applies the mean. This is for ranks that are far apart: data centres rather than nodes.
 Bytes: one all-reduce in H steps: 1/H of DDP's.
 Memory of a rank: as DDP, and 2 N numbers of the outer optimizer.
 Source: Douillard et al., "DiLoCo: Distributed Low-Communication Training of Language Models", 2023."""
@@ -34,7 +34,8 @@ def outer_optimizer(common):
 
 
 def train(lesson, workers, add):
-    """With the worker of this rank, or with all workers in one process. add: the sum of a vector over the workers of all ranks."""
+    """With the worker of this rank, or with all workers in one process. add: the sum of a vector over the workers of all
+    ranks."""
     common, losses = workers[0].flat.weights.clone(), []
     outer = outer_optimizer(common)
     for step in range(lesson.steps):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Async DiLoCo: the all-reduce of a round's changes travels while the ranks compute the next round, so it costs no time.
 
-The mean of round r arrives at the end of round r+1. Then a rank starts the next round at the common weights, with the mean of round
-r in them, and its own change of round r+1, which still travels. The price: the mean is one round late.
+The mean of round r arrives at the end of round r+1. Then a rank starts the next round at the common weights, with the mean of
+round r in them, and its own change of round r+1, which still travels. The price: the mean is one round late.
 
     compute  | round 0 | round 1 | round 2 |
     travels            | mean 0  | mean 1  | mean 2
@@ -84,7 +84,8 @@ def timeline(lesson, sums, ends):
             row[at(first):at(last) + 1] = str(digit % 10) * (at(last) + 1 - at(first))
         lesson.say(f"{name} |{''.join(row)}| {(end - begin) * 1e3:.0f} ms")
     for digit, some in enumerate(sums[:-1]):
-        lesson.say(f"mean {digit} travelled {(some.ended - some.begun) * 1e3:.2f} ms, and the rank waited {some.waited * 1e3:.2f} ms for it")
+        lesson.say(f"mean {digit} travelled {(some.ended - some.begun) * 1e3:.2f} ms, and the rank waited"
+                   f" {some.waited * 1e3:.2f} ms for it")
 
 
 def main(lesson):

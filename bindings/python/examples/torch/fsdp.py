@@ -26,8 +26,8 @@ def main(lesson):
         losses.append(lesson.mean(loss))
     alone, alone_losses = lesson.alone()
     with FullyShardedDataParallel.summon_full_params(model):
-        lesson.check(model.parameters(), losses, alone.parameters(), alone_losses, (p - 1) / p * 4 * (2 * lesson.numbers + in_blocks),
-                     "(p-1)/p (3 N of blocks + 2 N of others), of 4 bytes")
+        lesson.check(model.parameters(), losses, alone.parameters(), alone_losses,
+                     (p - 1) / p * 4 * (2 * lesson.numbers + in_blocks), "(p-1)/p (3 N of blocks + 2 N of others), of 4 bytes")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the nine lessons share: a text, a transformer, the process group, the count of bytes, and the comparison with one process.
 
-A lesson is a function main(lesson). It trains with all ranks, then compares its weights with those of one process that trained on the
-whole batches: lesson.check. The bytes of a step are counted at one place: torch sends each collective call through an operator of its
-namespace c10d, also the calls that DDP and FSDP make in C++, and Watch sees them all."""
+A lesson is a function main(lesson). It trains with all ranks, then compares its weights with those of one process that trained on
+the whole batches: lesson.check. The bytes of a step are counted at one place: torch sends each collective call through an
+operator of its namespace c10d, also the calls that DDP and FSDP make in C++, and Watch sees them all."""
 import argparse
 import contextlib
 import copy
@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
-HEAD = 12  # width of an attention head
+HEADS = 12  # of attention: 2, 3, 4, 6 and 12 ranks share them evenly
 SEQUENCES, LENGTH = 12, 32  # of a batch: 2, 3, 4, 6 and 12 ranks share it evenly
 TOLERANCE = 1e-4  # of weights and losses; the weights are about 0.1. Sums in another order change about 1e-6
 
@@ -31,12 +31,13 @@ class Block(nn.Module):
 
     def __init__(self, width):
         super().__init__()
+        self.head = width // HEADS
         self.norm1, self.norm2 = nn.LayerNorm(width, bias=False), nn.LayerNorm(width, bias=False)
         self.qkv, self.out = nn.Linear(width, 3 * width, bias=False), nn.Linear(width, width, bias=False)
         self.up, self.down = nn.Linear(width, 4 * width, bias=False), nn.Linear(4 * width, width, bias=False)
 
     def attention(self, x):
-        q, k, v = self.qkv(x).view(*x.shape[:2], 3, -1, HEAD).permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(x).view(*x.shape[:2], 3, -1, self.head).permute(2, 0, 3, 1, 4)
         heads = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.out(heads.transpose(1, 2).flatten(2))
 
@@ -144,7 +145,7 @@ class Lesson:
     def model(self, block=Block):
         """With the same weights on every rank."""
         torch.manual_seed(1)
-        model = Transformer(len(self.letters), *((72, 2) if self.small else (144, 4)), block)
+        model = Transformer(len(self.letters), *((36, 2) if self.small else (144, 4)), block)
         self.numbers = sum(weight.numel() for weight in model.parameters())
         return model
 
@@ -194,8 +195,9 @@ class Lesson:
         return copy.deepcopy(self.trained[block])
 
     def check(self, weights, losses, alone_weights, alone_losses, theory, formula, period=1):
-        """weights, losses: those of the ranks, in the same order as those of one process. theory: bytes that this rank must send in
-        a step, the mean of the last `period` steps. formula: how it follows from the numbers of ranks p, weights N, or others."""
+        """weights, losses: those of the ranks, in the same order as those of one process. theory: bytes that this rank must send
+        in a step, the mean of the last `period` steps. formula: how it follows from the numbers of ranks p, weights N, or
+        others."""
         p, sent = self.size, sum(self.sent[-period:]) / period
         with torch.no_grad():
             off = torch.tensor([max((a - b).abs().max().item() for a, b in zip(weights, alone_weights, strict=True)),
@@ -231,7 +233,7 @@ def run(*lessons):
     options = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     options.add_argument("--backend", default="hierax", help="of torch.distributed: hierax (default), gloo")
     options.add_argument("--steps", type=int, default=6, help="steps of training; a multiple of 3")
-    options.add_argument("--small", action="store_true", help="a model of 130,000 weights rather than of a million")
+    options.add_argument("--small", action="store_true", help="a model of 34,000 weights rather than of a million")
     options = options.parse_args()
     if options.steps < 3 or options.steps % 3:
         raise SystemExit(f"--steps {options.steps}: expected a multiple of 3, because DiLoCo's ranks meet in every third step")

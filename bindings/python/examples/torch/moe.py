@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mixture of experts (MoE): the MLP of a block becomes p experts, one on each rank. A router sends each token to one of them (top-1).
+"""Mixture of experts (MoE): the MLP of a block becomes p experts, one on each rank. A router sends each token to one of them
+(top-1).
 
 Each rank has a share of the batch, so its tokens travel: an all-to-all with a length for each pair of ranks takes them to their
 experts, a second one brings the results back, and backward repeats both. An all-to-all of counts goes first.
@@ -82,7 +83,7 @@ def main(lesson):
             optimizer.step()
         losses.append(lesson.mean(loss))
     travelled, tokens = sum(block.travelled for block in model.blocks), lesson.share(0)[:, 1:].numel() * len(model.blocks)
-    lesson.say(f"{travelled} tokens left rank 0 or came to it in a step, {2 * tokens * (p - 1) / p:.0f} if the router were balanced")
+    lesson.say(f"{travelled} tokens left rank 0 or came to it in a step; a balanced router: {2 * tokens * (p - 1) / p:.0f}")
     alone, alone_losses = lesson.alone(Experts)
     for block in alone.blocks:
         block.experts = block.experts[lesson.rank:][:1]

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tensor parallel: all ranks see the whole batch, and each has 1/p of every matrix of a block.
 
-The first matrix of a pair is cut by outputs (heads of attention, columns of the MLP), the second by inputs. So nothing moves between
-the two, and one sum over the ranks after them gives the result: x is needed by all (backward sums its gradients), y is summed.
+The first matrix of a pair is cut by outputs (heads of attention, columns of the MLP), the second by inputs. So nothing moves
+between the two, and one sum over the ranks after them gives the result: x is needed by all (backward sums its gradients), y is
+summed.
 
     x --copy--> first, 1/p of its outputs --> second, 1/p of its inputs --sum--> y
 
-Bytes: four all-reduces of activations for each block, two forward and two backward. They grow with the batch, not with the weights,
-and nothing hides them: this is for ranks of one node.
+Bytes: four all-reduces of activations for each block, two forward and two backward. They grow with the batch, not with the
+weights, and nothing hides them: this is for ranks of one node.
 Source: Shoeybi et al., "Megatron-LM: Training Multi-Billion Parameter Language Models Using Model Parallelism", 2019."""
 import torch
 import torch.distributed as dist
-from lesson import HEAD, LENGTH, SEQUENCES, Block, run
+from lesson import HEADS, LENGTH, SEQUENCES, Block, run
 from torch import nn
 
 
@@ -50,8 +51,8 @@ class ParallelBlock(Block):
 def cut(block, rank, p):
     """Leave a block the part of this rank."""
     width = block.out.weight.shape[0]
-    if width // HEAD % p:
-        raise SystemExit(f"tensor_parallel: {width // HEAD} heads cannot be shared by {p} ranks")
+    if HEADS % p:
+        raise SystemExit(f"tensor_parallel: {HEADS} heads cannot be shared by {p} ranks")
     with torch.no_grad():
         block.qkv.weight = nn.Parameter(block.qkv.weight.view(3, -1, width).chunk(p, dim=1)[rank].reshape(-1, width))
         block.up.weight = nn.Parameter(block.up.weight.chunk(p, dim=0)[rank].clone())

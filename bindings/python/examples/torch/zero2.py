@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ZeRO-2: as ZeRO-1, but a rank keeps the gradients of its part only. Against ZeRO-1 that is free: the bytes are the same.
 
-As soon as backward has all gradients of a layer, a reduce-scatter leaves each rank its part of them, and the layer's gradients are
-dropped. The reduce-scatter is the one of ZeRO-1, cut by layers.
+As soon as backward has all gradients of a layer, a reduce-scatter leaves each rank its part of them, and the layer's gradients
+are dropped. The reduce-scatter is the one of ZeRO-1, cut by layers.
 Bytes: (p-1)/p N gradients and (p-1)/p N weights, the same as DDP and ZeRO-1.
 Memory of a rank: N weights, N/p gradients and those of one layer, 2 N/p numbers of AdamW.
 Source: Rajbhandari et al., "ZeRO", SC 2020, section 7.2."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ZeRO-3: a rank keeps 1/p of everything. A layer's weights are gathered when they are needed, and dropped after it.
 
-Forward gathers a block, uses and drops it; backward gathers it once more, and reduces and scatters its gradients. The embeddings and
-the last layers are gathered once a step: forward ends where backward begins, so they stay.
+Forward gathers a block, uses and drops it; backward gathers it once more, and reduces and scatters its gradients. The embeddings
+and the last layers are gathered once a step: forward ends where backward begins, so they stay.
 Bytes: each block moves three times, (p-1)/p each: 1.5 times DDP's. The others move twice.
 Memory of a rank: 4 N/p numbers, and one block.
 Source: Rajbhandari et al., "ZeRO", SC 2020, section 7.3. torch's own is FSDP: see fsdp.py."""
@@ -13,7 +13,8 @@ from torch import nn
 
 
 class Layer:
-    """Some parameters, of which each rank has a part. `there` counts the bytes of all layers that are gathered now, and the most."""
+    """Some parameters, of which each rank has a part. `there` counts the bytes of all layers that are gathered now, and the
+    most."""
     there = most = 0
 
     def __init__(self, parameters, lesson):
@@ -67,7 +68,8 @@ def main(lesson):
             loss.backward()
             optimizer.step()
         losses.append(lesson.mean(loss))
-    lesson.say(f"gathered weights of a rank: at most {Layer.most / 1e6:.3g} MB at a time; all weights: {4 * lesson.numbers / 1e6:.3g} MB")
+    lesson.say(f"gathered weights of a rank: at most {Layer.most / 1e6:.3g} MB at a time; all weights: "
+               f"{4 * lesson.numbers / 1e6:.3g} MB")
     for layer in (*blocks, others):
         layer.gather()
     in_others = sum(weight.numel() for weight in others.flat.parameters)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measure Hierax against other libraries of Python, all in one run: times of calls, ratios with their spread, and a page with plots.
+"""Measure Hierax against other libraries of Python, all in one run: times of calls, ratios with their spread, and a page with
+plots.
 
   python3 -m hierax.bench --against gloo,mpi4py -o page.html
   python3 -m hierax.bench --against gloo --ranks 4 --nodes 2 --sizes 8,64K,1M
@@ -115,7 +116,8 @@ def launch(sides, start, cases, options, folder):
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         job.terminate()  # a launcher ends its ranks
         job.wait(10)
-        raise Refused(f"the job with {', '.join(sides)} was ended: it was interrupted, or took more than {LAUNCH_LIMIT_S} s") from None
+        why = f"it was interrupted, or took more than {LAUNCH_LIMIT_S} s"
+        raise Refused(f"the job with {', '.join(sides)} was ended: {why}") from None
     if status:
         raise Refused(f"the job with {', '.join(sides)} ended with status {status}: {' '.join(start)}")
     ranks = []

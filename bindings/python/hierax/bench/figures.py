@@ -51,8 +51,8 @@ def summary(points):
         groups.setdefault((point.peer.name, point.peer.about, point.case[0]), []).append(point)
     for (peer, about, collective), some in groups.items():
         gains = [1 / point.ratio for point in some]
-        yield (f"{about}: {collective}: {geometric_mean(gains):.2f} times as fast as {peer}, the geometric mean of {len(gains)} points; "
-               f"the least is {min(gains):.2f}")
+        yield (f"{about}: {collective}: {geometric_mean(gains):.2f} times as fast as {peer}, the geometric mean of"
+               f" {len(gains)} points; the least is {min(gains):.2f}")
 
 
 def row(point, times, ratio):
@@ -63,8 +63,8 @@ def row(point, times, ratio):
 
 def documents(points, options, command):
     """One for Hierax, and one for each peer."""
-    nodes = options.nodes.split("/")[0]
-    ranks_of = [int(n) for n in nodes.split(",")] if "," in nodes else [-(-options.ranks // max(int(nodes), 1))] * max(int(nodes), 1)
+    each = [int(n) for n in options.nodes.split("/")[0].split(",")]
+    ranks_of = each if len(each) > 1 else [-(-options.ranks // max(each[0], 1))] * max(each[0], 1)
     common = {"ranks": options.ranks, "nodes": len(ranks_of), "machines": 1, "max_ranks_per_node": max(ranks_of), "op": "sum",
               "dtype": " and ".join(sorted({point.case[1] for point in points})), "machine": f"{os.cpu_count()} CPUs, "
               f"Linux {platform.release()}, Python {platform.python_version()}", "host": socket.gethostname(), "command": command,

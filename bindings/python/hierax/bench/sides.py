@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The libraries that are measured, each beside the interface of Hierax that is like it.
 
-A side of a process has `rank`, `size`, barrier() and prepare(collective, dtype, n). That returns a call without arguments for a vector
-of n elements, and a function that checks the output of one such call."""
+A side of a process has `rank`, `size`, barrier() and prepare(collective, dtype, n). That returns a call without arguments for a
+vector of n elements, and a function that checks the output of one such call."""
 import importlib.util
 import os
 import sys
@@ -36,13 +36,12 @@ COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 def shares(collective, n, size):
     """Elements of a rank's input and output, of a vector of n elements."""
-    whole, part = n, n // size
-    return {"all_reduce": (whole, whole), "all_gather": (part, whole), "reduce_scatter": (whole, part), "all_to_all": (whole, whole)}[
-        collective]
+    return {"all_gather": (n // size, n), "reduce_scatter": (n, n // size)}.get(collective, (n, n))
 
 
 def expected(collective, rank, size, n):
-    """The output if rank r puts r + 1 + its block's number into each block of the input: a list of pairs of a value and a length."""
+    """The output if rank r puts r + 1 + its block's number into each block of the input: a list of pairs of a value and a
+    length."""
     part, ranks = n // size, range(size)
     if collective == "all_gather":
         return [(r + 1, part) for r in ranks]
