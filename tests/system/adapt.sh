@@ -3,6 +3,7 @@
 # HX_ADAPT: calls of every kind change over together to the faster side, results keep their bits, and reads that the kernel refuses fail no
 # call. The side that shall be slow takes a second longer by the clock of HX_ADAPT, whatever the machine does.
 . "$(dirname "$0")/common.sh"
+export HX_ADAPT=1
 
 "$run" -n 2 --env HX_INTRA_BCAST=single_copy -- "$here/adapted" none >"$tmp/out" 2>"$tmp/err" || {
     has "$tmp/err" "ranks cannot read each other's memory" 'the first job'

@@ -48,7 +48,7 @@ for nodes in 1 2; do
 done
 
 if [ -e "$top_builddir/tests/efa_provider/.libs/libefa-fi.so" ] && [ -z "${TEST_SANITIZER:-}" ]; then
-    export FI_PROVIDER_PATH=$PWD/$top_builddir/tests/efa_provider/.libs HX_PROVIDER=efa EFA_WORST=all EFA_SEED=${TEST_SEED:-7} EFA_NICS=2
+    export FI_PROVIDER_PATH=$top_builddir/tests/efa_provider/.libs HX_PROVIDER=efa EFA_WORST=all EFA_SEED=${TEST_SEED:-7} EFA_NICS=2
     run_mode pairs 3 1,2
     run_mode tags 4 2,1,1
     EFA_RDMA=1 run_mode pairs 2 2
