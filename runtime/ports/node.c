@@ -70,7 +70,7 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
     shared->p2p_bytes = P2P_RING_MAX;
     while (shared->p2p_bytes > P2P_RING_MIN && ranks * ranks * shared->p2p_bytes > P2P_RINGS_BYTES)
         shared->p2p_bytes /= 2;
-    shared->p2p_at = part(&at, ranks * hx_p2p_news_bytes(shared) + ranks * ranks * (sizeof(struct hx_p2p_ring) + shared->p2p_bytes));
+    shared->p2p_at = part(&at, hx_p2p_all_bytes(shared));
     shared->head_bytes = map_up(at);
     at = 0;
     part(&at, ranks * sizeof(struct hx_control));

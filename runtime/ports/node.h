@@ -311,6 +311,14 @@ static inline struct hx_p2p_ring *hx_p2p_ring(const struct hx_shared *shared, in
                                           pair * (sizeof(struct hx_p2p_ring) + shared->p2p_bytes));
 }
 
+/* The news and rings of all ranks. Pages of a ring are allocated when its first message comes there. */
+static inline size_t hx_p2p_all_bytes(const struct hx_shared *shared)
+{
+    const size_t n = (size_t)shared->n;
+
+    return n * hx_p2p_news_bytes(shared) + n * n * (sizeof(struct hx_p2p_ring) + shared->p2p_bytes);
+}
+
 /* All slots of a context. */
 static inline size_t hx_slots_bytes(const struct hx_shared *shared)
 {

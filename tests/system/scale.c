@@ -190,7 +190,7 @@ static void start(int ranks)
     double us = 1e6 * hx_now_s() - at - job.own_us;
     must(hx_world->process.job.ranks_per_cpu == 1.5, "the most crowded node's ranks per core");
     hx_shared_dimension(&node, NODE_RANKS, ranks, hx_world->process.job.llc_bytes);
-    printf("%d %zu %zu %d %d %ld %ld %.0f\n", ranks, heap() - before - job.own_bytes, node.head_bytes, job.fences, job.puts, job.gets,
+    printf("%d %zu %zu %d %d %ld %ld %.0f\n", ranks, heap() - before - job.own_bytes, node.head_bytes - hx_p2p_all_bytes(&node), job.fences, job.puts, job.gets,
            job.got_bytes, us);
     hx_world_close(hx_world, 0); /* nobody is there to part from */
     hx_world = NULL;
