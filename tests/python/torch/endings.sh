@@ -18,7 +18,7 @@ for nodes in 0 2; do
     under_torchrun 3 --max-restarts=1 --monitor-interval=6 "$scripts/elastic.py" "$tmp" ||
         { fail "elastic.py, HX_NODES=$nodes: exit $?"; grep -v '^W' "$tmp/out" | head -n 60 >&2; }
     survivors 2 "a worker was killed, HX_NODES=$nodes"
-    [ "$(grep -c 'has ended its training, attempt 1' "$tmp/out")" = 3 ] ||
+    [ "$(grep -o 'has ended its training, attempt 1' "$tmp/out" | wc -l)" = 3 ] ||
         fail "HX_NODES=$nodes: training did not end: $(cat "$tmp/out")"
 done
 export HX_NODES=0
