@@ -13,6 +13,7 @@
 static const struct hx_traits floats = {HX_FOLDS_ALIKE, HX_NUMBERS_FLOAT, 0};
 
 struct fixture {
+    struct hx_env env;
     struct hx_shape *shape;
     struct hx_planner *planner;
 };
@@ -22,11 +23,10 @@ static struct fixture fixture_of(const char *shape, const char *const *settings,
     struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = 8, .ranks_per_cpu = 1, .single_copy = single_copy};
     char error[HX_TOPO_ERROR_BYTES];
     struct fixture f = {.shape = hx_shape_parse(shape, error)};
-    struct hx_env env;
 
     assert_non_null(f.shape);
-    assert_int_equal(hx_env_load(&env, settings), HX_SUCCESS);
-    assert_int_equal(hx_planner_hier.open(&env, f.shape, 0, &job, NULL, &f.planner), HX_SUCCESS);
+    assert_int_equal(hx_env_load(&f.env, settings), HX_SUCCESS);
+    assert_int_equal(hx_planner_hier.open(&f.env, f.shape, 0, &job, NULL, &f.planner), HX_SUCCESS);
     return f;
 }
 
@@ -34,6 +34,7 @@ static void fixture_free(struct fixture f)
 {
     hx_planner_hier.close(f.planner);
     hx_shape_free(f.shape);
+    hx_env_release(&f.env);
 }
 
 /* How many roundings a candidate's results take at most, all folded in the order of ranks. */

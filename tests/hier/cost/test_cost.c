@@ -265,6 +265,7 @@ static void large_nodes_keep_guidelines(void **state)
         hx_planner_release(&planner);
         hx_shape_free(shape);
     }
+    hx_env_release(&env);
 }
 
 /* In a job of this shape on 2 cores a node the model chooses what has `part` in its name. */
