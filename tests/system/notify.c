@@ -293,7 +293,7 @@ static void refused(void)
 {
     struct tries tries = {.times = 0};
     struct told told = {.times = 0};
-    hx_comm_t *later, *self;
+    hx_comm_t *later, *self = NULL;
     hx_request_t *request;
     int fd, value = 1;
 
