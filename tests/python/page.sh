@@ -8,7 +8,7 @@ cd "$tmp" || exit
 awk '/^    (import|from) / && !inside { inside = 1; file = sprintf("example%02d.py", ++n) }
     /^[^ ]/ { inside = 0 }
     inside { sub(/^    /, ""); print >file }' "$top_srcdir/tools/man/hierax-python.7.md"
-sed -n '/^    import hierax, numpy/,/^$/s/^    //p' "$top_srcdir/README.md" >example_readme.py
+sed -n '/^```python$/,/^```$/{/^```/!p}' "$top_srcdir/README.md" >example_readme.py
 echo 'assert (total == sum(range(comm.size))).all()' >>example_readme.py
 examples=(example*.py)
 [ ${#examples[@]} -ge 9 ] || fail "only ${#examples[@]} examples: ${examples[*]}"
