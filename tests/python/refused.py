@@ -22,7 +22,7 @@ def refuses(kind, texts, call, *args, **named):
 
 
 class Gpu:
-    """An array of a GPU: whoever touches its memory gets this assertion."""
+    """An array of a GPU: touching its memory raises this assertion."""
     __cuda_array_interface__ = {"data": (8, False)}
 
     def __dlpack__(self, stream=None):

@@ -218,7 +218,7 @@ class Lesson:
 # ---- the job ----
 
 def rendezvous():
-    """torchrun, or whoever sets RANK and WORLD_SIZE, also says where ranks meet. Under coll_run they meet at a file."""
+    """If a launcher such as torchrun sets RANK and WORLD_SIZE, it also says where ranks meet. Under coll_run they meet at a file."""
     if "RANK" not in os.environ and "HX_RANK" in os.environ:
         job = hashlib.sha256(os.environ["HX_SECRET"].encode()).hexdigest()[:16]
         return {"init_method": f"file:///tmp/hierax-lesson-{job}", "rank": int(os.environ["HX_RANK"]),

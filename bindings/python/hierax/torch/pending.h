@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A started call: requests of Hierax, the tensors that they use, and the work after them. Whoever waits for it drives it: the
+// A started call: requests of Hierax, the tensors that they use, and the work after them. The thread that waits for it drives it: the
 // program's thread in Work::wait, else the completer's thread (completer.h), which also serves futures and abandoned calls.
 #pragma once
 #include <ATen/ATen.h>
