@@ -84,7 +84,8 @@ extern "C" {
  *  - any error of hx_comm_group and hx_plan_info;
  *  - HX_ERR_MISMATCH of the comparison that HX_CHECK=1 makes;
  *  - HX_ERR_MISMATCH of a receive whose message has another size or type.
- * After any other error the only valid call on a communicator is hx_comm_free. */
+ * After any other error a communicator has failed. The only valid calls on it are hx_comm_free,
+ * hx_comm_revoke, hx_comm_failed, hx_comm_agree and hx_comm_shrink. */
 typedef enum hx_status {
     HX_SUCCESS = 0,
     HX_ERR_ARG = 1,       /* an argument is wrong; nothing was sent */
@@ -563,8 +564,7 @@ HX_CALL hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int 
 
 /* End all calls on comm: on every rank of comm, calls that are under way and later ones return
  * HX_ERR_REVOKED, within tenths of a second. This holds also if comm has failed with another
- * error before, here or elsewhere. A call that completes at that time may still succeed. After
- * that comm can only be freed. Local; any thread may call it, also while other threads are in
+ * error before, here or elsewhere. A call that completes at that time may still succeed. Local; any thread may call it, also while other threads are in
  * calls on comm. Does not block.
  * Errors: HX_ERR_ARG, HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_comm_revoke(hx_comm_t *comm);
@@ -575,6 +575,48 @@ HX_PUBLIC hx_status_t hx_comm_revoke(hx_comm_t *comm);
  * only when they wait for that rank, or when another rank tells them. Local.
  * Errors: HX_ERR_ARG, HX_ERR_STATE. */
 HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *count);
+
+/* To go on after a rank has died, a program does four things. It calls hx_comm_revoke, so that all
+ * other ranks leave their calls too. It calls hx_comm_shrink, which creates a communicator without
+ * the dead. It frees the old communicator, unless this is the world communicator. Then it repeats
+ * the call that has failed. A failure has these effects:
+ *  - A call that has failed on one rank may have completed on others. The output
+ *    buffers of a failed call have undefined contents. In place, the input is lost. hx_comm_agree returns
+ *    how many calls all ranks have completed.
+ *  - Communicators without the dead rank go on. Every communicator that contains it fails by itself,
+ *    in its next call that needs the dead rank. Each can be shrunk.
+ *  - Memory of hx_alloc stays valid until hx_free or hx_finalize, also if its communicator has failed or
+ *    is freed. Calls of any communicator can use it.
+ *  - Requests of a failed communicator end with its error. The program must still release them.
+ *  - A rank whose host was not reachable may still run after other ranks report its death. It gets
+ *    HX_ERR_PEER_DEAD from hx_comm_agree, or a communicator of the ranks that it can reach itself. */
+
+/* Agree with all ranks of comm that are alive. This works also after comm has failed or was
+ * revoked, and while ranks die. All ranks that get HX_SUCCESS get the same values. The values of
+ * every rank that is alive when the call returns are in them. *flags: in, the value of this rank;
+ * out, the bit-wise AND of all. *completed: the number of blocking collective calls on comm that
+ * every rank has completed, counted since comm was created. completed may be NULL. Calls that were
+ * started, and calls that were recorded in a group, do not count.
+ *
+ * Blocking. All ranks of comm must call hx_comm_agree and hx_comm_shrink in the same order, and in
+ * one thread at a time. A rank that waits in another call on comm does not join: call
+ * hx_comm_revoke before. A rank that has freed comm or is in hx_finalize counts as dead.
+ * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TRANSPORT. HX_ERR_PEER_DEAD if the others
+ * have agreed without this rank, because they could not reach it. HX_ERR_TIMEOUT if a rank that is
+ * alive does not make the call within HX_TIMEOUT. The next such call on this rank then continues with
+ * the values of this one. After an error *flags is unchanged. */
+HX_CALL hx_status_t hx_comm_agree(hx_comm_t *comm, int *flags, uint64_t *completed);
+
+/* Create a communicator of the ranks of comm that are alive, in their old order. This works also
+ * after comm has failed or was revoked. If further ranks die during the call, they are left out
+ * too. A rank that dies as the call returns may be in *survivors. The next call on *survivors then
+ * fails, and *survivors can be shrunk in turn. comm does not change: it can be shrunk again.
+ *
+ * Blocking, as hx_comm_agree. If a rank gets an error, all get the same one, and *survivors is NULL.
+ * There is an exception: errors that hx_comm_agree returns on one rank alone.
+ * Errors: those of hx_comm_agree. HX_ERR_NOMEM on all ranks if one of them has no memory, or if no
+ * communicator number is free on all. */
+HX_CALL hx_status_t hx_comm_shrink(hx_comm_t *comm, hx_comm_t **survivors);
 
 /* ---- calls that do not block, and persistent calls ---------------------------------------------------------------
  * hx_i<name> starts the call <name> and returns. The program must then call hx_wait, or hx_test

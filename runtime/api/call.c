@@ -160,6 +160,11 @@ hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **r
 
 hx_status_t hx_call_make(struct hx_call call, enum hx_mode mode, hx_request_t **request)
 {
+    hx_status_t status;
+
     HX_ENTER();
-    return hx_call_do(&call, mode, request);
+    status = hx_call_do(&call, mode, request);
+    if (mode == HX_BLOCKING && status == HX_SUCCESS)
+        call.comm->completed++;
+    return status;
 }

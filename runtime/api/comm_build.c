@@ -173,6 +173,7 @@ void hx_comm_release(struct hx_comm *comm)
         hx_registry.planner->close(comm->members.planner);
     hx_shape_free(comm->members.shape);
     free(comm->members.ranks);
+    free(comm->members.agree);
     free(comm->inplace_copy);
     hx_group_drop(comm);
     hx_handle_free(comm, sizeof(*comm), "this communicator of %d ranks has been freed", comm->members.size);

@@ -2,6 +2,7 @@
 /* Failed communicators, between nodes: see failed.h. */
 #include "runtime/api/failed.h"
 #include "runtime/api/number.h"
+#include "runtime/engine/agree.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/p2p.h"
 #include "runtime/engine/pairs.h"
@@ -101,6 +102,8 @@ static void comm_tell(const struct hx_comm *comm, int peer)
 
     if (failure && rank_in(comm->members.ranks, comm->members.size, peer) >= 0)
         failure_tell(&comm->world->process, peer, &comm->members.id, failure);
+    if (comm->members.agree && rank_in(comm->members.ranks, comm->members.size, peer) >= 0)
+        hx_agree_tell(&comm->world->process, &comm->members, rank_in(comm->members.ranks, comm->members.size, peer));
     if (comm->engine.pairs && (lost.status = (int32_t)hx_pair_lost(&comm->engine, peer)) != HX_SUCCESS)
         failure_tell(&comm->world->process, peer, &comm->members.id, &lost);
 }
@@ -327,6 +330,18 @@ static void finish_tell(const struct hx_world *world, int peer, const struct hx_
     failure_tell(&world->process, peer, &engine->members->id, &failure);
 }
 
+static void agree_heard(struct hx_world *world, int peer, const struct hx_control_message *message)
+{
+    const uint32_t number = (uint32_t)message->context / HX_COMM_CONTEXTS;
+    struct hx_engine *engine;
+    struct hx_comm *comm = comm_of(world, message->context, peer, &engine);
+
+    if (comm && comm->members.id.generation == message->generation)
+        hx_agree_heard(&world->process, &comm->members, rank_in(comm->members.ranks, comm->members.size, peer), message);
+    else if (hx_world_owner.has_freed(&world->process, number, message->generation))
+        hx_agree_left_tell(&world->process, peer, message);
+}
+
 void hx_failed_heard(void *arg, int peer, const struct hx_control_message *message)
 {
     const int context = message->kind == HX_MESSAGE_STANDS ? message->stands.context : message->context;
@@ -353,6 +368,7 @@ void hx_failed_heard(void *arg, int peer, const struct hx_control_message *messa
     case HX_MESSAGE_FINISHED: atomic_store_explicit(&world->process.shared->table[peer].finished, 1, memory_order_relaxed); break;
     case HX_MESSAGE_STANDS: hx_stand_heard(&world->process, comm ? &comm->members : NULL, engine, peer, message); break;
     case HX_MESSAGE_SENT: sent_heard(world, peer, message); break;
+    case HX_MESSAGE_AGREE: agree_heard(world, peer, message); break;
     case HX_MESSAGE_P2P: hx_p2p_heard(&world->process, peer, message); break;
     }
 }

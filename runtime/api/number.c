@@ -92,6 +92,16 @@ uint32_t hx_number_lowest(struct hx_world *world)
     return lowest ? (uint32_t)(lowest - numbers->states) : HX_COMM_NUMBERS;
 }
 
+uint32_t hx_number_next(struct hx_world *world, uint32_t from)
+{
+    const struct hx_comm_numbers *numbers = world->numbers;
+
+    look(world, UINT64_MAX);
+    while (from < numbers->count && numbers->states[from] == HX_NUMBER_TAKEN)
+        from++;
+    return from < numbers->count ? from : HX_COMM_NUMBERS;
+}
+
 void hx_comm_numbers_taken(struct hx_world *world, uint64_t taken[HX_NUMBER_WORDS])
 {
     look(world, UINT64_MAX);

@@ -43,6 +43,8 @@ void hx_comm_numbers_close(struct hx_world *world);
 
 /* The lowest number that is free and not resting; HX_COMM_NUMBERS: there is none. */
 uint32_t hx_number_lowest(struct hx_world *world);
+/* The lowest number from this one on that can be taken, resting or not; HX_COMM_NUMBERS: there is none. */
+uint32_t hx_number_next(struct hx_world *world, uint32_t from);
 /* A bit for each number that cannot be used. Resting numbers can. */
 void hx_comm_numbers_taken(struct hx_world *world, uint64_t taken[HX_NUMBER_WORDS]);
 /* Take a number. Returns 0 if it is taken already. */

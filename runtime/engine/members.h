@@ -20,6 +20,7 @@ struct hx_members {
     int local_n, local_me;   /* ranks on this node; my place among them */
     int *local_ranks, *rows; /* [local_n] and their places in the segment */
     struct hx_planner *planner;
+    struct hx_agree *agree;      /* its agreements; NULL until used: see agree.h */
     struct hx_engine *blocking;  /* that of blocking calls: its context tells failures */
     hx_status_t failed;          /* the first error that leaves ranks out of step; every later call returns it */
     char detail[HX_DETAIL_BYTES];

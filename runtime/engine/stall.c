@@ -119,10 +119,21 @@ static int mate_of(const struct hx_process *process, int rank)
     return -1;
 }
 
-static void late_ask(const struct hx_process *process, int rank, const struct hx_control_message *question)
+static void peer_ask(const struct hx_process *process, int rank, const struct hx_control_message *question)
 {
     if (hx_registry.net->ask(process->net, rank, question))
         hx_watch_tell(process->shared, rank);
+}
+
+void hx_late_ask(struct hx_process *process, int rank, const struct hx_control_message *question, uint64_t waited_ns)
+{
+    const struct hx_control_message lives = {.kind = HX_MESSAGE_ASKS, .rank = rank, .context = -1};
+    int mate;
+
+    peer_ask(process, rank, question);
+    hx_stand_late(process, rank);
+    if (waited_ns > MATE_NS && (mate = mate_of(process, rank)) >= 0)
+        peer_ask(process, mate, &lives);
 }
 
 /* Fail if a rank of the call has died. No rank can finish such a call: even a rank that does not wait for the dead one may wait for a rank
@@ -130,18 +141,13 @@ static void late_ask(const struct hx_process *process, int rank, const struct hx
 static hx_status_t death(const struct hx_run *run)
 {
     const struct hx_engine *engine = run->engine;
-    const struct hx_process *process = engine->process;
-    int far = process->net ? hx_awaited_far(run) : -1, mate, dead;
+    struct hx_process *process = engine->process;
+    int far = process->net ? hx_awaited_far(run) : -1, dead;
 
     hx_watch_look(process->shared);
     if (far >= 0) {
-        struct hx_control_message question = hx_failure_question(run, far);
-        late_ask(process, far, &question);
-        hx_stand_late(run->engine->process, far);
-        if (engine->wait_clock.waited > MATE_NS && (mate = mate_of(process, far)) >= 0) {
-            question = (struct hx_control_message){.kind = HX_MESSAGE_ASKS, .rank = far, .context = -1}; /* does far live? */
-            late_ask(process, mate, &question);
-        }
+        const struct hx_control_message question = hx_failure_question(run, far);
+        hx_late_ask(process, far, &question, engine->wait_clock.waited);
     }
     dead = dead_member(run);
     return dead < 0 ? HX_SUCCESS : death_fail(run, dead);

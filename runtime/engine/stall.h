@@ -6,6 +6,8 @@
 
 /* ctx: a struct hx_run that has waited for long. */
 void hx_stall_tell(void *ctx);
+/* This rank has waited so long for rank, a rank of the job on another node: ask it this, and see whether it lives. */
+void hx_late_ask(struct hx_process *process, int rank, const struct hx_control_message *question, uint64_t waited_ns);
 /* The run's communicator has failed elsewhere, of this. Returns with what status. */
 hx_status_t hx_stall_elsewhere(const struct hx_run *run, const struct hx_failure *failure);
 /* Call it when a message of the run has failed because a rank is gone. If the node knows which rank has died, the detail names that rank.

@@ -29,10 +29,14 @@ static size_t map_up(size_t bytes)
     return (bytes + 65535) & ~(size_t)65535;
 }
 
+static size_t line_up(size_t bytes)
+{
+    return (bytes + HX_LINE_BYTES - 1) & ~(size_t)(HX_LINE_BYTES - 1);
+}
+
 static size_t ring_bytes(size_t chunk)
 {
-    size_t bytes = sizeof(struct hx_ring) + HX_RING_ENTRIES * (sizeof(struct hx_ring_entry) + chunk);
-    return (bytes + HX_LINE_BYTES - 1) & ~(size_t)(HX_LINE_BYTES - 1);
+    return line_up(sizeof(struct hx_ring) + HX_RING_ENTRIES * (sizeof(struct hx_ring_entry) + chunk));
 }
 
 /* Place a part of so many bytes at *at. Returns where it begins. */
@@ -75,6 +79,8 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
     at = 0;
     part(&at, ranks * sizeof(struct hx_control));
     shared->failures_at = part(&at, ranks * sizeof(struct hx_failure));
+    shared->agreement_bytes = line_up(sizeof(struct hx_agree_line) + ((size_t)job_ranks + 63) / 64 * sizeof(uint64_t));
+    shared->agreements_at = part(&at, ranks * shared->agreement_bytes);
     shared->rings_at = part(&at, rings_bytes(shared));
     shared->slots_at = part(&at, hx_slots_bytes(shared));
     shared->context_bytes = map_up(at);
@@ -138,7 +144,7 @@ hx_status_t hx_node_open(struct hx_node *node, struct hx_shared *shared, int con
     unsigned char *base = shared->contexts[context];
     *node = (struct hx_node){.shared = shared, .n = n, .me = me, .ranks = ranks, .rows = rows, .base = base,
                              .controls = shared->contexts[context], .rings = base + shared->rings_at,
-                             .slots = base + shared->slots_at,
+                             .slots = base + shared->slots_at, .agreements = base + shared->agreements_at,
                              .failures = (struct hx_failure *)(void *)(base + shared->failures_at)};
     return HX_SUCCESS;
 }

@@ -4,7 +4,7 @@
  *
  *   segment   header | job table | doorbells [n] | passed [n] | closed [n][HX_COMM_NUMBERS] | news [n] | p2p rings [n senders][n receivers] |
  *             contexts [HX_CONTEXTS]
- *   context   controls [n] | failures [n] | rings [n senders][n receivers][HX_PAIR_RINGS] | slots [n][2 banks]
+ *   context   controls [n] | failures [n] | agreements [n] | rings [n senders][n receivers][HX_PAIR_RINGS] | slots [n][2 banks]
  *
  * Calls under way at once, of one communicator or of several, each have a context; calls that share one come one after
  * the other. The number of a context is the same on all nodes; communicators without common ranks
@@ -23,6 +23,7 @@
  *             reason to look
  *   failed    stored with release after the rank's failure is written; a reader acquires it before it reads the failure
  *   refused   relaxed: no other data depends on it
+ *   agreement see hx_agree_line
  *   passed    relaxed: only the time that it takes to read matters
  *   closed    stored with release when a rank has freed a communicator; a rank that makes another of the same number acquires it (number.c)
  *   left      stored with release when a call has ended here; a rank that writes the same slots or flags again acquires it (run.c)
@@ -165,6 +166,17 @@ struct hx_p2p_ring {
     _Alignas(HX_LINE_BYTES) unsigned char data[];
 };
 
+/* The part of a rank in the agreements of a communicator: see runtime/engine/agree.h. Before its first agreement the rank stores state, then
+ * generation with release; a reader acquires generation first. Later the rank writes the words, then stores state with release; a reader
+ * acquires state. The words of an agreement stay until all have agreed, so a reader may take its time. */
+struct hx_agree_line {
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t state;
+    _Atomic uint64_t generation;    /* 1 + that of the communicator: of another one state tells nothing */
+    uint64_t words[HX_AGREE_WORDS]; /* this rank's own */
+    uint64_t value[HX_AGREE_WORDS]; /* the proposal that it has made or accepted, */
+    uint64_t members[];             /* and a bit for each rank whose words are in it */
+};
+
 /* Why a rank cannot start, or a communicator cannot go on, as all other ranks learn it. */
 struct hx_failure {
     int32_t status, rank; /* hx_status_t; HX_SUCCESS: nothing has failed */
@@ -247,7 +259,8 @@ struct hx_shared { /* the segment, as this process sees it */
     size_t p2p_at, p2p_bytes;      /* of the segment; data of one ring, a power of two */
     size_t head_bytes, context_bytes, bytes; /* before the contexts; of one; the whole */
     size_t table_at, doorbells_at, passed_at, closed_at; /* of the segment */
-    size_t failures_at, rings_at, slots_at;              /* of each context */
+    size_t failures_at, agreements_at, rings_at, slots_at; /* of each context */
+    size_t agreement_bytes;                                /* of one rank */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
     size_t bank_bytes;                   /* one rank's slots of one call parity */
     /* of a bank: what all ranks can use and stay within half of the last-level cache */
@@ -262,7 +275,7 @@ struct hx_node { /* a context, as a communicator's calls see it */
     void *base;
     struct hx_control *controls; /* by row, like failures, rings and slots */
     struct hx_failure *failures;
-    unsigned char *rings, *slots;
+    unsigned char *agreements, *rings, *slots;
 };
 
 static inline struct hx_control *hx_node_control(const struct hx_node *node, int member)
@@ -273,6 +286,11 @@ static inline struct hx_control *hx_node_control(const struct hx_node *node, int
 static inline struct hx_doorbell *hx_node_doorbell(const struct hx_node *node, int member)
 {
     return &node->shared->doorbells[node->rows[member]];
+}
+
+static inline struct hx_agree_line *hx_node_agreement(const struct hx_node *node, int member)
+{
+    return (struct hx_agree_line *)(void *)(node->agreements + (size_t)node->rows[member] * node->shared->agreement_bytes);
 }
 
 static inline struct hx_ring *hx_node_ring(const struct hx_node *node, int from, int to, int ring)

@@ -104,16 +104,19 @@ enum hx_control_message_kind {
     HX_MESSAGE_STANDS,   /* an answer to ASKS: where a rank is */
     HX_MESSAGE_ABORTED,  /* a rank of the job has called hx_abort: it counts as dead */
     HX_MESSAGE_SENT,     /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
-    HX_MESSAGE_P2P       /* a record of a message between two ranks, sent by deliver */
+    HX_MESSAGE_P2P,      /* a record of a message between two ranks, sent by deliver */
+    HX_MESSAGE_AGREE     /* the sender's part in the agreements of a communicator: runtime/engine/agree.h */
 };
 #define HX_MESSAGE_RANKS 96
+#define HX_AGREE_WORDS 4 /* that each member gives to an agreement */
+#define HX_MESSAGE_AGREE_MEMBERS 38 /* words: bits for 2432 ranks. If there are more ranks, there are several messages */
 
 struct hx_control_message {
     int32_t kind;    /* enum hx_control_message_kind */
     int32_t rank;    /* FAILED: the rank of the communicator on which it has failed first; ASKS: the rank of the job that is late; STANDS:
                       * the rank of the job that the answer is about */
-    int32_t status;  /* FAILED: an hx_status_t, what the communicator has failed with */
-    int32_t context; /* ASKS, STANDS, SENT: of the call of the rank that asks; FAILED: of the communicator's blocking calls */
+    int32_t status;  /* FAILED: an hx_status_t, what the communicator has failed with; AGREE: 1: the sender waits for the receiver's part */
+    int32_t context; /* ASKS, STANDS, SENT: of the call of the rank that asks; FAILED, AGREE: of the communicator's blocking calls */
     uint64_t call;   /* ASKS, STANDS: number of that call in the context; 0: not given */
     struct hx_signature signature; /* ASKS, SENT */
     uint32_t generation; /* of the context: see struct hx_comm_id */
@@ -140,6 +143,11 @@ struct hx_control_message {
             struct hx_p2p_head head;
             unsigned char data[4 * HX_MESSAGE_RANKS - sizeof(uint64_t) - sizeof(struct hx_p2p_head)];
         } p2p;
+        struct {
+            uint64_t state, words[HX_AGREE_WORDS], value[HX_AGREE_WORDS]; /* AGREE: as in struct hx_agree_line */
+            uint32_t at, of;                    /* which of how many messages with the members this is; of 0: without members */
+            uint64_t members[HX_MESSAGE_AGREE_MEMBERS];
+        } agree;
     };
 };
 

@@ -65,4 +65,11 @@ check election no_look breaks -DNO_LOOK
 check election no_swap breaks -DNO_SWAP
 check election no_compare breaks -DNO_COMPARE
 check election late_stamp breaks -DLATE_STAMP
+check agree base holds
+# the list of parts is in the model's head
+parts=$(sed -n 's/^ \*   \(NO_[A-Z_]*\)  .*/\1/p' "$here/agree.pml")
+[ "$(echo "$parts" | wc -l)" = 11 ] || { echo "FAIL agree: 11 parts expected: $parts"; failed=1; }
+for part in $parts; do
+    check agree "$(echo "$part" | tr '[:upper:]' '[:lower:]')" breaks "-D$part"
+done
 exit $failed
