@@ -24,6 +24,7 @@ struct hx_agree {
     int coordinator;   /* those below have died or left */
     int told;          /* the coordinator to which mine was sent, in this state */
     uint64_t told_state;
+    int told_deaths;   /* of members on this node, that members on other nodes know */
     struct hx_process *process;
     struct hx_members *members;
     struct hx_agree_line *mine;
@@ -363,17 +364,45 @@ static int waits_for(const struct hx_agree *a, int rank)
     return is_awaited(a, rank) && (accepted_in(state_mine(a)) == me || number_of(part_read(a, rank, NULL, NULL, NULL)) < a->number);
 }
 
+/* Is it likely that this rank soon waits for that member? If the coordinator's node has gone, all of its ranks have died at once. */
+static int may_wait_for(const struct hx_agree *a, int rank)
+{
+    return a->coordinator != a->members->rank && rank > a->coordinator && !is_gone(a, rank);
+}
+
+/* The ranks of a node find its dead long before other ranks do. The first of them tells all others, each tells its coordinator. */
+static void deaths_tell(struct hx_agree *a)
+{
+    const struct hx_members *members = a->members;
+    const struct hx_job_entry *table = a->process->shared->table;
+    int deaths = 0, first = 1;
+
+    for (int i = 0; i < members->local_n; i++) {
+        const int rank = members->local_ranks[i];
+        deaths += atomic_load_explicit(&table[members->ranks[rank]].dead, memory_order_relaxed) != 0;
+        first &= rank >= members->rank || is_gone(a, rank);
+    }
+    if (deaths == a->told_deaths || !a->process->net)
+        return;
+    a->told_deaths = deaths;
+    if (first)
+        others_tell(a);
+    else if (near_of(members, a->coordinator) < 0)
+        a->process->owner->tell(members->blocking, members->ranks[a->coordinator]);
+}
+
 /* The wait is long: have those for which it waits died? */
 static void slow(void *ctx)
 {
-    const struct hx_agree *a = ctx;
+    struct hx_agree *a = ctx;
     const struct hx_control_message question = message_of(a->members, 1);
     int asked = 0;
 
     hx_watch_look(a->process->shared);
+    deaths_tell(a);
     for (int rank = 0; rank < a->members->size; rank++) {
         const int job_rank = a->members->ranks[rank];
-        if (!waits_for(a, rank))
+        if (!waits_for(a, rank) && !may_wait_for(a, rank))
             continue;
         if (near_of(a->members, rank) >= 0)
             hx_watch_look_at(a->process->shared, job_rank);
