@@ -55,12 +55,12 @@ static int mutex_take(pthread_mutex_t *mutex)
 }
 
 /* Returns whether this thread is the only one in Hierax. */
-static int lock_take(struct hx_waiter *waiter)
+static int lock_take(void)
 {
     if (hx_is_folding())
         return 1;
-    atomic_fetch_add_explicit(&waiter->wanted, 1, memory_order_relaxed);
-    return mutex_take(&waiter->mutex);
+    atomic_fetch_add_explicit(&hx_inside.wanted, 1, memory_order_relaxed);
+    return mutex_take(&hx_inside.mutex);
 }
 
 /* As much as fits, on one line. */
@@ -72,16 +72,19 @@ static void words_set(char words[HX_LAST_WORDS_BYTES], const char *text)
             *c = ' ';
 }
 
-static void others_tell(struct hx_world *world, const char *words)
+static void others_tell(const char *words)
 {
-    const int alone = lock_take(&world->process.waiter);
+    const int alone = lock_take();
 
-    hx_boot_vanish(world->boot);
-    hx_watch_tell_abort(world->process.shared, world->process.rank, words);
-    if (alone && world->process.net)
-        hx_failed_abort(world);
-    if (alone && HX_TRACING)
-        hx_trace_write(world);
+    for (struct hx_world *world = hx_world; world; world = world->older) {
+        if (world->boot)
+            hx_boot_vanish(world->boot);
+        hx_watch_tell_abort(world->process.shared, world->process.rank, words);
+        if (alone && world->process.net)
+            hx_failed_abort(world);
+        if (alone && HX_TRACING && world->trace)
+            hx_trace_write(world);
+    }
 }
 
 void hx_abort(hx_comm_t *comm, int code, const char *text)
@@ -99,7 +102,7 @@ void hx_abort(hx_comm_t *comm, int code, const char *text)
     words_set(words, text);
     const int limited = limit_begin(&status);
     if (mutex_take(&hx_world_change) && hx_world) /* now it stays until the process ends */
-        others_tell(hx_world, words);
+        others_tell(words);
     hx_log(HX_LOG_ERROR, "hx_abort%s%s; this process ends with status %d", *words ? ": " : "", words, status);
     if (limited) /* a pipe may be full, or a thread may hold a stream's lock */
         fflush(NULL);

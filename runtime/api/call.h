@@ -88,7 +88,7 @@ static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, stru
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key)
 {
-    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || hx_world->notices.running || comm->group)
+    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || comm->world->notices.running || comm->group)
         return NULL;
     return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }
@@ -104,13 +104,13 @@ static inline int hx_call_is_ahead(const struct hx_engine *engine, const struct 
 hx_status_t hx_engine_await(struct hx_engine *engine);
 void hx_engine_leave(struct hx_engine *engine); /* before it is freed: until no other thread is in hx_engine_await any more */
 
-/* Make progress on calls. Returns a positive number if the network had events, a negative one if it has failed. */
+/* Make progress on calls, also on those of other worlds. Returns a positive number if the network had events, a negative one if it has failed. */
 int hx_progress_all(struct hx_process *process);
 /* The progress thread has looked, with so many events of the network; and, from time to time: have calls failed, or lasted too long?
  * Those with a callback or descriptor: no thread may be waiting for them. */
 void hx_requests_look(const struct hx_process *process, int events);
 void hx_requests_check(const struct hx_process *process);
-/* Make progress on all non-blocking calls of this process. */
+/* Make progress on all non-blocking calls of this process, its other worlds included. */
 void hx_requests_progress(struct hx_process *process);
 
 /* HX_SUCCESS, or the error in the call's arguments. The communicator keeps the detail. */

@@ -36,11 +36,16 @@ struct hx_notices { /* see notice.c */
     pthread_t teller;
 };
 
-/* The state that all communicators of this process share. */
+/* One opening of Hierax: ranks that have met, and what their communicators share in this process. hx_init opens the first world;
+ * hx_comm_grow and hx_join open further ones, while older ones still stand. */
 struct hx_world {
     struct hx_process process;
-    struct hx_boot *boot;
+    struct hx_world *older; /* open too, and opened before; NULL: none */
+    uint64_t generation;    /* 0: of hx_init; else one more than those from which it has grown */
+    struct hx_boot *boot;     /* NULL: the ranks need it no more */
+    hx_status_t (*finalize)(struct hx_world *world); /* end this world; the caller does not hold the lock */
     int held_streams; /* see streams.h */
+    int emulated_node; /* see struct hx_opening */
     unsigned char net_key[HX_KEY_BYTES];
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that exist, the world communicator first */
@@ -65,7 +70,8 @@ static inline struct hx_world *hx_world_of(const struct hx_process *process)
     return (struct hx_world *)(uintptr_t)((const char *)process - offsetof(struct hx_world, process));
 }
 
-extern struct hx_world *hx_world; /* NULL: Hierax is not started */
+extern struct hx_world *hx_world; /* the newest one; NULL: Hierax is not started */
+extern struct hx_inside hx_inside; /* see lock.h */
 extern const struct hx_owner hx_world_owner;
 
 /* Is there a callback to call, and no thread that does so? Then a wait ends for it. */
@@ -75,12 +81,11 @@ static inline int hx_notices_wait(const struct hx_world *world)
 }
 
 const char *hx_world_ended(void);     /* "Hierax ...": why there is no world any more; else NULL */
-void hx_world_end(const char *why); /* from now on */
 /* hx_world is written only by these. */
-void hx_world_set(struct hx_world *world);
+void hx_world_end(struct hx_world *world, const char *why); /* it cannot be used from now on; why: for calls made when it was the last one */
 int hx_world_is_parents(void);       /* in a child made by fork: only its parent can use Hierax */
 void hx_world_begin(struct hx_world *world); /* it can be used now */
-void hx_world_forget(const char *why); /* hx_world_end in a child made by fork; NULL: there was no world */
+void hx_world_forget(const char *why); /* in a child made by fork: there is no world any more; NULL: there was none */
 /* Held while hx_world is written. hx_abort may run while another thread is in hx_init or hx_finalize; it takes this lock and keeps it. */
 extern pthread_mutex_t hx_world_change;
 

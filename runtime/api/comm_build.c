@@ -203,6 +203,21 @@ void hx_comm_let_go(struct hx_comm *comm)
         hx_comm_release(comm);
 }
 
+/* One of several worlds of this process. */
+static hx_status_t world_free(struct hx_world *world)
+{
+    hx_status_t status;
+
+    if (!hx_world->older)
+        return hx_comm_fail(world->comms, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
+    if ((status = hx_notice_refuse("hx_comm_free")) != HX_SUCCESS)
+        return status;
+    hx_unlock();
+    status = world->finalize(world);
+    hx_lock();
+    return status;
+}
+
 /* Other ranks may still be in calls of comm. All that they need of this rank is already in the segment or with the network. */
 hx_status_t hx_comm_free(hx_comm_t *comm)
 {
@@ -212,7 +227,7 @@ hx_status_t hx_comm_free(hx_comm_t *comm)
     if ((status = hx_comm_check_open(comm, "hx_comm_free")) != HX_SUCCESS)
         return status;
     if (comm == comm->world->comms)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: the world communicator is freed by hx_finalize"));
+        return world_free(comm->world);
     if (comm->messages && !comm->members.failed)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: %d threads are in hx_send or hx_recv on this communicator", comm->messages));
     if (!comm->members.failed && (status = hx_group_refuse(comm, "hx_comm_free")) != HX_SUCCESS)

@@ -19,13 +19,13 @@
 static inline void hx_lock(void)
 {
     if (!HX_SINGLE_THREADED && hx_world)
-        hx_waiter_lock(&hx_world->process.waiter);
+        hx_inside_lock(&hx_inside);
 }
 
 static inline void hx_unlock(void)
 {
-    if (hx_world && hx_world->process.waiter.locked)
-        hx_waiter_unlock(&hx_world->process.waiter);
+    if (hx_world && hx_inside.locked)
+        hx_inside_unlock(&hx_inside);
 }
 
 /* Is it this thread? The call that runs the operation holds the lock and the engine, so a call made from there would wait for itself. */

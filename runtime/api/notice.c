@@ -39,8 +39,7 @@ void hx_notice_due(hx_request_t *request, hx_status_t status)
 /* Without the lock: the callback may take locks of the program, which threads hold that wait for this one. */
 static void notice_tell(struct hx_world *world, struct hx_notice *notice)
 {
-    if (world->process.waiter.locked)
-        hx_waiter_unlock(&world->process.waiter);
+    hx_unlock();
     notice->fn(notice->status, notice->ctx);
     hx_lock();
     if (notice->request) {
@@ -64,22 +63,25 @@ void hx_notices_tell(struct hx_world *world)
     }
 }
 
-/* In a callback that runs in this thread? */
-static int tells_here(void)
+/* The callback that runs in this thread; NULL: none does. */
+static const struct hx_notice *told_here(void)
 {
-    return hx_world && hx_world->notices.running && pthread_equal(hx_world->notices.teller, pthread_self());
+    for (const struct hx_world *world = hx_world; world; world = world->older)
+        if (world->notices.running && pthread_equal(world->notices.teller, pthread_self()))
+            return world->notices.running;
+    return NULL;
 }
 
 hx_status_t hx_notice_refuse(const char *name)
 {
-    return !tells_here() ? HX_SUCCESS
-                         : hx_fail(HX_ERR_STATE, "%s: called from a callback of hx_request_notify, which must not block; start a call (hx_i...) "
-                                                 "and test it", name);
+    return !told_here() ? HX_SUCCESS
+                        : hx_fail(HX_ERR_STATE, "%s: called from a callback of hx_request_notify, which must not block; start a call (hx_i...) "
+                                                "and test it", name);
 }
 
 void hx_notice_settle(hx_request_t *request)
 {
-    if (!tells_here() || hx_world->notices.running != request->notice)
+    if (!request->notice || told_here() != request->notice)
         return;
     hx_notice_detach(request);
     hx_request_done(request);
@@ -113,9 +115,9 @@ hx_status_t hx_request_notify(hx_request_t *request, hx_notify_fn_t *fn, void *c
     if (request->state == HX_REQUEST_DONE) {
         request->state = HX_REQUEST_ACTIVE;
         hx_notice_due(request, request->status);
-        hx_notify(&hx_world->process.waiter);
-        if (!hx_world->has_thread) /* else this thread may hold a lock that the callback takes */
-            hx_notices_tell(hx_world);
+        hx_notify(&request->call.comm->world->process.waiter);
+        if (!request->call.comm->world->has_thread) /* else this thread may hold a lock that the callback takes */
+            hx_notices_tell(request->call.comm->world);
     }
     return HX_SUCCESS;
 }

@@ -417,19 +417,25 @@ hx_status_t hx_waitall(int n, hx_request_t **requests)
 hx_status_t hx_testall(int n, hx_request_t **requests, int *done)
 {
     hx_status_t status, one;
-    int events;
+    struct hx_world *world = NULL;
+    int events = 0;
 
     HX_ENTER();
     if ((status = entries_check("hx_testall", n, requests)) != HX_SUCCESS)
         return status;
     if (!done)
         return hx_fail(HX_ERR_ARG, "hx_testall: done is NULL");
-    events = hx_world ? hx_progress_all(&hx_world->process) : 0;
-    if (hx_world)
-        hx_notices_tell(hx_world);
     *done = 1;
-    for (int i = 0; i < n; i++)
-        *done &= !requests[i] || !request_goes_on(requests[i], 0, events);
+    for (int i = 0; i < n; i++) {
+        if (!requests[i])
+            continue;
+        if (requests[i]->call.comm->world != world) {
+            world = requests[i]->call.comm->world;
+            events = hx_progress_all(&world->process);
+            hx_notices_tell(world);
+        }
+        *done &= !request_goes_on(requests[i], 0, events);
+    }
     for (int i = 0; *done && i < n; i++)
         if (is_started(requests[i]) && (one = entry_finish(&requests[i])) != HX_SUCCESS && status == HX_SUCCESS)
             status = one;
@@ -446,19 +452,25 @@ struct any { /* a wait for any of these */
 static int any_look(void *ctx)
 {
     struct any *any = ctx;
-    const int events = hx_progress_all(&hx_world->process);
+    struct hx_world *world = NULL;
+    int events = 0, notices_wait = 0;
 
     any->wait_clock.naps = 0;
     for (any->done = 0; any->done < any->n; any->done++) {
         struct wait wait = {.request = any->requests[any->done], .blocks = any->blocks};
         if (!is_started(wait.request))
             continue;
+        if (wait.request->call.comm->world != world) {
+            world = wait.request->call.comm->world;
+            events = hx_progress_all(&world->process);
+            notices_wait |= hx_notices_wait(world);
+        }
         failures_look(&wait, events);
         if (wait.request->state == HX_REQUEST_DONE)
             return 1;
         any->wait_clock.naps |= engine_of(wait.request) && engine_of(wait.request)->wait_clock.naps;
     }
-    return hx_notices_wait(hx_world);
+    return notices_wait;
 }
 
 /* The time-out is for each call. */
@@ -475,6 +487,7 @@ hx_status_t hx_waitany(int n, hx_request_t **requests, int *index)
 {
     struct any any = {.requests = requests, .n = n};
     const struct hx_wait wait = {.look = any_look, .slow = any_tell, .ctx = &any, .wait_clock = &any.wait_clock};
+    struct hx_world *world = NULL;
     hx_status_t status;
     int started = 0;
 
@@ -490,10 +503,12 @@ hx_status_t hx_waitany(int n, hx_request_t **requests, int *index)
         return HX_SUCCESS;
     any.blocks = started == 1; /* else the end of another call may end this wait */
     do {
-        hx_notices_tell(hx_world);
-        hx_wait_until(&hx_world->process.waiter, &wait);
+        for (int i = 0; i < n; i++)
+            if (requests[i])
+                hx_notices_tell((world = requests[i]->call.comm->world));
+        hx_wait_until(&world->process.waiter, &wait);
     } while (any.done == n);
-    hx_stand_clear(&hx_world->process);
+    hx_stand_clear(&world->process);
     *index = any.done;
     return entry_finish(&requests[any.done]);
 }

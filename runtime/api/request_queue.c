@@ -78,7 +78,7 @@ static void engine_advance(struct hx_engine *engine)
     }
 }
 
-void hx_requests_progress(struct hx_process *process)
+static void process_progress(struct hx_process *process)
 {
     struct hx_engine **link = &process->active, *engine;
 
@@ -92,12 +92,43 @@ void hx_requests_progress(struct hx_process *process)
     }
 }
 
-int hx_progress_all(struct hx_process *process)
+/* Those of the network; notifies threads that may wait for them. */
+static int network_progress(struct hx_process *process)
 {
     int events = process->net ? hx_registry.net->progress(process->net) : 0;
 
     if (events > 0)
         hx_notify(&process->waiter);
+    return events;
+}
+
+/* This thread is in a call of one world. It also moves the calls of the other worlds, for which other ranks may wait. Nothing wakes this
+ * thread for them, so it naps as long as there are any. Errors of their networks are found by calls of their own. */
+static __attribute__((noinline)) void others_progress(struct hx_process *process)
+{
+    int naps = 0;
+
+    for (struct hx_world *world = hx_world; world; world = world->older) {
+        if (&world->process == process)
+            continue;
+        network_progress(&world->process);
+        process_progress(&world->process);
+        naps |= hx_calls_are_active(&world->process);
+    }
+    process->waiter.naps = naps;
+}
+
+void hx_requests_progress(struct hx_process *process)
+{
+    process_progress(process);
+    if (process->has_others)
+        others_progress(process);
+}
+
+int hx_progress_all(struct hx_process *process)
+{
+    const int events = network_progress(process);
+
     hx_requests_progress(process);
     return events;
 }

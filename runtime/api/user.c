@@ -40,11 +40,12 @@ static hx_status_t user_free(const char *function, const char *what, const char 
                        is_of(handle, !is_op)      ? "is a handle of the other kind"
                        : hx_user_was_open(handle) ? "has been freed already"
                                                   : "does not exist");
-    for (struct hx_comm *comm = hx_world ? hx_world->comms : NULL; comm; comm = comm->next) {
-        bound_forget(&comm->engine, handle);
-        for (int i = 0; i < HX_CONCURRENT; i++)
-            bound_forget(comm->others[i], handle);
-    }
+    for (const struct hx_world *world = hx_world; world; world = world->older)
+        for (struct hx_comm *comm = world->comms; comm; comm = comm->next) {
+            bound_forget(&comm->engine, handle);
+            for (int i = 0; i < HX_CONCURRENT; i++)
+                bound_forget(comm->others[i], handle);
+        }
     hx_user_close(handle);
     return HX_SUCCESS;
 }

@@ -2,6 +2,7 @@
 /* The world: is Hierax started, which communicators are open, and which have failed. */
 #include "runtime/api/call.h"
 #include "runtime/api/failed.h"
+#include "runtime/api/lock.h"
 #include "runtime/api/number.h"
 #include "runtime/base/handle.h"
 #include "runtime/engine/failure.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 
 struct hx_world *hx_world;
+struct hx_inside hx_inside = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 pthread_mutex_t hx_world_change = PTHREAD_MUTEX_INITIALIZER;
 static const char *ended; /* why there is no world any more; NULL: there may be one */
 static int is_parents;    /* for ever: this is a child made by fork */
@@ -19,23 +21,47 @@ const char *hx_world_ended(void)
     return ended;
 }
 
-void hx_world_set(struct hx_world *world)
+/* A waiting call looks after other worlds, if there are any. */
+static void others_count(void)
 {
-    pthread_mutex_lock(&hx_world_change);
-    hx_world = world;
-    pthread_mutex_unlock(&hx_world_change);
+    for (struct hx_world *world = hx_world; world; world = world->older)
+        world->process.has_others = hx_world->older != NULL;
 }
 
-void hx_world_end(const char *why)
+void hx_world_end(struct hx_world *world, const char *why)
 {
-    ended = why;
-    hx_world_set(NULL);
+    struct hx_world **link = &hx_world;
+
+    hx_lock();
+    pthread_mutex_lock(&hx_world_change);
+    while (*link && *link != world)
+        link = &(*link)->older;
+    if (*link)
+        *link = world->older;
+    if (!hx_world)
+        ended = why;
+    others_count();
+    hx_waiter_part(&world->process.waiter);
+    pthread_mutex_unlock(&hx_world_change);
+    if (hx_inside.locked)
+        hx_inside_unlock(&hx_inside);
 }
 
 void hx_world_begin(struct hx_world *world)
 {
+    const int others = hx_world != NULL;
+
+    if (others)
+        hx_lock();
+    pthread_mutex_lock(&hx_world_change);
     ended = NULL;
-    hx_world_set(world);
+    world->older = hx_world;
+    hx_world = world;
+    others_count();
+    hx_waiter_join(&world->process.waiter, &hx_inside);
+    pthread_mutex_unlock(&hx_world_change);
+    if (others)
+        hx_unlock();
 }
 
 int hx_world_is_parents(void)
@@ -47,8 +73,10 @@ void hx_world_forget(const char *why)
 {
     pthread_mutex_init(&hx_world_change, NULL); /* a thread that the child does not have may hold it */
     is_parents |= why != NULL;
-    if (why)
-        hx_world_end(why);
+    if (why) {
+        ended = why;
+        hx_world = NULL;
+    }
 }
 
 /* After hx_finalize no communicator is there. */
@@ -134,7 +162,10 @@ static int by_address(const void *a, const void *b)
 
 int hx_comm_is_open(const struct hx_comm *comm)
 {
-    return hx_world && tfind(comm, &hx_world->open, by_address);
+    for (const struct hx_world *world = hx_world; world; world = world->older)
+        if (tfind(comm, &world->open, by_address))
+            return 1;
+    return 0;
 }
 
 int hx_comm_show(struct hx_comm *comm)

@@ -187,6 +187,21 @@ void hx_env_release(struct hx_env *env)
     }
 }
 
+hx_status_t hx_env_copy(struct hx_env *to, const struct hx_env *from)
+{
+    hx_status_t status = HX_SUCCESS;
+
+    *to = *from;
+    for (int idx = 0; idx < HX_ENV_COUNT; idx++) {
+        char **member = (char **)((char *)to + hx_env_rows[idx].offset);
+        if (hx_env_rows[idx].type != HX_TYPE_STRING && hx_env_rows[idx].type != HX_TYPE_NODES)
+            continue;
+        if (*member && !(*member = strdup(*member)))
+            status = hx_fail(HX_ERR_NOMEM, "no memory for the settings");
+    }
+    return status;
+}
+
 /* ---- rank 0's settings, to all */
 
 struct output {

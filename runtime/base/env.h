@@ -52,6 +52,8 @@ struct hx_env {
  * After an error too *env is complete, with the default in place of a bad value: a rank must meet the others to tell them. */
 hx_status_t hx_env_load(struct hx_env *env, const char *const *overrides);
 void hx_env_release(struct hx_env *env);
+/* The same settings again, to be released by itself. Errors: HX_ERR_NOMEM, and then strings are missing. */
+hx_status_t hx_env_copy(struct hx_env *to, const struct hx_env *from);
 
 /* Is this value only asterisks? Then hx_env_load has overwritten HX_SECRET, in a parent of this process or in this process before exec. */
 int hx_secret_is_hidden(const char *secret);

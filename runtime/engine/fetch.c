@@ -220,7 +220,7 @@ int hx_data_fetch(struct hx_run *run, struct hx_instance *instance, const struct
 /* ---- does it work here? -------------------------------------------------------------------------------------------- */
 
 static uint64_t number; /* that the others of the node try to read */
-static int offered;
+static int offers; /* segments of this process whose ranks may read */
 
 /* One number per process: processes of several namespaces may have the same pid, and the same address. */
 static uint64_t number_of(const struct hx_doorbell *whose, int place)
@@ -265,16 +265,19 @@ void hx_fetch_offer(struct hx_shared *shared)
     /* Yama lets only ancestors read; without Yama this has no effect. It allows the process named, and all that descend from it: the ranks
      * and what their launcher starts, not every process of this user. That process must live as long as the ranks. */
     ancestor = ancestor_of_node(shared);
-    offered = prctl(PR_SET_PTRACER, ancestor > 0 ? (unsigned long)ancestor : PR_SET_PTRACER_ANY, 0, 0, 0) == 0;
+    shared->offered = prctl(PR_SET_PTRACER, ancestor > 0 ? (unsigned long)ancestor : PR_SET_PTRACER_ANY, 0, 0, 0) == 0;
+    offers += shared->offered;
     mine->number = (uintptr_t)&number;
     number = number_of(mine, shared->me);
 }
 
-void hx_fetch_end(void)
+void hx_fetch_end(struct hx_shared *shared)
 {
-    if (offered)
+    if (!shared || !shared->offered)
+        return;
+    shared->offered = 0;
+    if (--offers == 0)
         prctl(PR_SET_PTRACER, 0, 0, 0, 0);
-    offered = 0;
 }
 
 void hx_fetch_try(struct hx_shared *shared)

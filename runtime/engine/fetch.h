@@ -8,4 +8,4 @@
  * result is in the node's header when all have arrived. */
 void hx_fetch_offer(struct hx_shared *shared);
 void hx_fetch_try(struct hx_shared *shared);
-void hx_fetch_end(void); /* not any more */
+void hx_fetch_end(struct hx_shared *shared); /* not any more, unless ranks of another open segment may */

@@ -13,7 +13,7 @@ struct hx_run;
 
 /* Functions of the public calls that the engine uses. */
 struct hx_owner {
-    /* Let all non-blocking calls of this process move that can. */
+    /* Let all non-blocking calls of this process move that can, also those of its other worlds. */
     void (*pump)(struct hx_process *process);
     /* The run and its communicator have failed. Calls hx_run_cancel once others can read why. */
     void (*broken)(struct hx_run *run);
@@ -42,6 +42,7 @@ struct hx_process {
     struct hx_waiter waiter;
     struct hx_engine *active; /* engines with non-blocking calls under way */
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
+    int has_others;           /* this process has other open worlds: pump makes progress on their calls too */
     int demotes;              /* it moves what it writes for other ranks to the cache that they share: see shm_write.h */
     int threads;              /* one of the program, the others of Hierax; 0: the program had more at the start, or not known */
     struct hx_whereabouts *whereabouts;     /* of other ranks: see whereabouts.h; NULL until used */

@@ -35,7 +35,7 @@ int hx_run_move_others(struct hx_run *run)
         }
         moved |= events > 0;
     }
-    if (process->active || hx_p2p_is_due(process))
+    if (process->active || hx_p2p_is_due(process) || process->has_others)
         process->owner->pump(process);
     if (moved)
         hx_notify(&process->waiter);
@@ -49,7 +49,7 @@ static int inline_look(void *ctx)
     struct hx_run *run = ctx;
     struct hx_process *process = run->engine->process;
 
-    if (process->net || run->engine->nactive || process->active || process->p2p)
+    if (process->net || run->engine->nactive || process->active || process->p2p || process->has_others)
         hx_run_move_others(run);
     else
         hx_asks_look(run);

@@ -58,7 +58,25 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_
     shared->mate = looks < 0 && ranks_per_cpu <= SPIN_MIN_RANKS ? mate_of(shared) : -1; /* more by a quota: then looking costs time */
     w->long_ns = (uint64_t)(YIELD_LONG_NS * (ranks_per_cpu < 1 ? 1 : ranks_per_cpu));
     w->got = SOON;
-    pthread_mutex_init(&w->mutex, NULL);
+    w->inside = &w->own;
+    pthread_mutex_init(&w->own.mutex, NULL);
+}
+
+void hx_waiter_join(struct hx_waiter *w, struct hx_inside *inside)
+{
+    w->inside = inside;
+    w->next = inside->waiters;
+    inside->waiters = w;
+}
+
+void hx_waiter_part(struct hx_waiter *w)
+{
+    struct hx_waiter **link = w->inside ? &w->inside->waiters : NULL; /* NULL: never made */
+
+    while (link && *link && *link != w)
+        link = &(*link)->next;
+    if (link && *link)
+        *link = w->next;
 }
 
 static void bell_ring(struct hx_doorbell *bell)
@@ -67,14 +85,14 @@ static void bell_ring(struct hx_doorbell *bell)
     syscall(SYS_futex, &bell->bell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-void hx_waiter_lock(struct hx_waiter *w)
+void hx_inside_lock(struct hx_inside *inside)
 {
-    if (pthread_mutex_trylock(&w->mutex)) {
-        atomic_fetch_add_explicit(&w->wanted, 1, memory_order_relaxed);
-        pthread_mutex_lock(&w->mutex);
-        atomic_fetch_sub_explicit(&w->wanted, 1, memory_order_relaxed);
+    if (pthread_mutex_trylock(&inside->mutex)) {
+        atomic_fetch_add_explicit(&inside->wanted, 1, memory_order_relaxed);
+        pthread_mutex_lock(&inside->mutex);
+        atomic_fetch_sub_explicit(&inside->wanted, 1, memory_order_relaxed);
     }
-    w->locked = 1;
+    inside->locked = 1;
 }
 
 static int can_poll(const struct hx_waiter *w)
@@ -82,7 +100,7 @@ static int can_poll(const struct hx_waiter *w)
     return w->net && w->shared->wake_fds;
 }
 
-static void let_go(struct hx_waiter *w, int other_polls)
+static void news_tell(struct hx_waiter *w, int other_polls)
 {
     struct hx_doorbell *me = &w->shared->doorbells[w->shared->me];
 
@@ -91,34 +109,50 @@ static void let_go(struct hx_waiter *w, int other_polls)
     if (w->sleepers > w->polling && (w->news || (can_poll(w) && !w->polling)))
         bell_ring(me);
     w->news = 0;
-    w->locked = 0;
-    pthread_mutex_unlock(&w->mutex);
 }
 
-void hx_waiter_unlock(struct hx_waiter *w)
+/* told: the sleepers of this one have been woken already. */
+static void inside_leave(struct hx_inside *inside, const struct hx_waiter *told)
 {
-    let_go(w, w->polling);
+    for (struct hx_waiter *w = inside->waiters; w; w = w->next)
+        if (w != told)
+            news_tell(w, w->polling);
+    inside->locked = 0;
+    pthread_mutex_unlock(&inside->mutex);
+}
+
+void hx_inside_unlock(struct hx_inside *inside)
+{
+    inside_leave(inside, NULL);
+}
+
+static void let_go(struct hx_waiter *w, int other_polls)
+{
+    news_tell(w, other_polls);
+    inside_leave(w->inside, w);
 }
 
 /* Let other threads in, if they want, and those that sleep, if there is news for them. */
 static inline void give_way(struct hx_waiter *w)
 {
-    if (w->locked && (atomic_load_explicit(&w->wanted, memory_order_relaxed) || (w->news && w->sleepers))) {
-        hx_waiter_unlock(w);
+    struct hx_inside *inside = w->inside;
+
+    if (inside->locked && (atomic_load_explicit(&inside->wanted, memory_order_relaxed) || (w->news && w->sleepers))) {
+        let_go(w, w->polling);
         sched_yield();
-        hx_waiter_lock(w);
+        hx_inside_lock(inside);
     }
 }
 
 static void yield(struct hx_waiter *w)
 {
-    int locked = w->locked;
+    int locked = w->inside->locked;
 
     if (locked)
-        hx_waiter_unlock(w);
+        let_go(w, w->polling);
     sched_yield();
     if (locked)
-        hx_waiter_lock(w);
+        hx_inside_lock(w->inside);
 }
 
 void hx_wake_sleeper(const struct hx_shared *shared, struct hx_doorbell *bell)
@@ -160,7 +194,7 @@ static int block_in_poll(struct hx_waiter *w, int net_fd, uint64_t ns)
  * rings when it goes to do other things, so that another thread polls. */
 static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, uint64_t ns)
 {
-    int locked = w->locked, other_polls = w->polling, is_poller = polls && !other_polls, rung = 0;
+    int locked = w->inside->locked, other_polls = w->polling, is_poller = polls && !other_polls, rung = 0;
 
     w->sleeps++;
     w->sleepers++;
@@ -172,7 +206,7 @@ static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, ui
     else
         block_in_futex(&w->shared->doorbells[w->shared->me], rings, ns);
     if (locked)
-        hx_waiter_lock(w);
+        hx_inside_lock(w->inside);
     if (is_poller)
         w->polling = 0;
     if (--w->sleepers && rung)
@@ -317,9 +351,9 @@ hx_status_t hx_wait_check(const struct hx_wait *wait)
 }
 
 /* How long to sleep at most. step: where there is nothing to sleep on. */
-static uint64_t sleep_ns(const struct hx_wait *wait, uint64_t step)
+static uint64_t sleep_ns(const struct hx_waiter *w, const struct hx_wait *wait, uint64_t step)
 {
-    uint64_t ns = step ? step : wait->wait_clock->naps ? NAP_NS : SLEEP_STEP_NS;
+    uint64_t ns = step ? step : wait->wait_clock->naps || w->naps ? NAP_NS : SLEEP_STEP_NS;
     double left = wait->timeout_s * 1e9 - (double)wait->wait_clock->waited;
 
     return wait->timeout_s > 0 && left < (double)ns ? (uint64_t)(left > NAP_NS ? left : NAP_NS) : ns;
@@ -331,7 +365,7 @@ hx_status_t hx_sleep_until(struct hx_waiter *w, const struct hx_wait *wait)
     hx_status_t status = hx_wait_check(wait);
 
     while (status == HX_SUCCESS) {
-        if (sleep_once(w, wait->look, wait->ctx, sleep_ns(wait, step)) || wait->look(wait->ctx))
+        if (sleep_once(w, wait->look, wait->ctx, sleep_ns(w, wait, step)) || wait->look(wait->ctx))
             return HX_SUCCESS;
         step = 2 * step < POLL_STEP_MAX_NS ? 2 * step : POLL_STEP_MAX_NS;
         status = hx_wait_check(wait);

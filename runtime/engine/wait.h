@@ -31,6 +31,14 @@ struct hx_wait_clock {
     int naps;            /* no process rings for it: look soon again */
 };
 
+/* One thread at a time is inside Hierax: see lock.h. All worlds of a process share it. */
+struct hx_inside {
+    pthread_mutex_t mutex;
+    _Atomic int wanted; /* threads that wait for the mutex */
+    int locked;         /* it is held; written by its holder alone */
+    struct hx_waiter *waiters; /* those that share it. The holder wakes their sleepers when it leaves */
+};
+
 struct hx_waiter {
     struct hx_shared *shared;
     const struct hx_net_ops *net_ops;
@@ -42,13 +50,13 @@ struct hx_waiter {
     int blocks, blocks_next;      /* so many waits more block at once; so many it were the last time */
     uint64_t yields, sleeps;
     uint64_t spun, yielded, blocked; /* waits, by how they ended */
-    /* threads: see lock.h */
-    pthread_mutex_t mutex;
-    _Atomic int wanted; /* threads that wait for the mutex */
-    int locked;         /* it is held; written by its holder alone */
-    int sleepers;       /* threads asleep on this process's doorbell */
-    int polling;        /* one of them polls */
-    int news;           /* something has moved that they may wait for */
+    /* threads */
+    struct hx_inside *inside, own; /* inside: own, until hx_waiter_join */
+    struct hx_waiter *next;        /* of inside->waiters */
+    int sleepers;                  /* threads asleep on this process's doorbell */
+    int polling;                   /* one of them polls */
+    int news;                      /* something has moved that they may wait for */
+    int naps;                      /* calls of another world are under way, which this doorbell does not ring for: look soon again */
 };
 
 /* Something has moved that another thread may wait for. */
@@ -61,8 +69,11 @@ static inline void hx_notify(struct hx_waiter *w)
 void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_per_cpu, int looks);
 
 /* One thread at a time. Letting go wakes the other threads' sleepers when there are news. */
-void hx_waiter_lock(struct hx_waiter *w);
-void hx_waiter_unlock(struct hx_waiter *w);
+void hx_inside_lock(struct hx_inside *inside);
+void hx_inside_unlock(struct hx_inside *inside);
+/* Share inside with other waiters, and part from them again. The caller holds the lock, if the process has several threads. */
+void hx_waiter_join(struct hx_waiter *w, struct hx_inside *inside);
+void hx_waiter_part(struct hx_waiter *w);
 
 /* A wait: its condition and its limits. */
 struct hx_wait {

@@ -246,6 +246,7 @@ struct hx_shared { /* the segment, as this process sees it */
     int *ranks;         /* [n] their ranks in the job, ascending */
     int *wake_fds;      /* [n] eventfd of each, or NULL if no rank polls */
     int memory;         /* descriptor of the segment, -1: none */
+    int offered;        /* its ranks may read the memory of this process: see hx_fetch_offer */
     int watched;        /* the row that hx_watch_look checked last */
     uint64_t watched_at; /* when it did */
     void *base;         /* the memory before the contexts */

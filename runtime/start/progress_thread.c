@@ -63,22 +63,22 @@ static void *thread_main(void *arg)
     struct hx_world *world = arg;
 
     ask_for_short_turns();
-    hx_waiter_lock(&world->process.waiter);
+    hx_inside_lock(&hx_inside);
     while (!world->ends) {
         struct turn turn = {.world = world};
         hx_notices_tell(world);
         if (hx_calls_are_active(&world->process)) {
             hx_sleep_until(&world->process.waiter, &(struct hx_wait){.look = thread_look, .slow = thread_check, .ctx = &turn,
                                                                      .wait_clock = &turn.wait_clock});
-            hx_waiter_unlock(&world->process.waiter); /* tells the news */
-            hx_waiter_lock(&world->process.waiter);
+            hx_inside_unlock(&hx_inside); /* tells the news */
+            hx_inside_lock(&hx_inside);
             continue;
         }
-        world->process.waiter.locked = 0;
-        pthread_cond_wait(&world->work, &world->process.waiter.mutex);
-        world->process.waiter.locked = 1;
+        hx_inside.locked = 0;
+        pthread_cond_wait(&world->work, &hx_inside.mutex);
+        hx_inside.locked = 1;
     }
-    hx_waiter_unlock(&world->process.waiter);
+    hx_inside_unlock(&hx_inside);
     return NULL;
 }
 
@@ -185,10 +185,10 @@ void hx_progress_thread_end(struct hx_world *world)
 {
     if (!world->has_thread)
         return;
-    hx_waiter_lock(&world->process.waiter);
+    hx_inside_lock(&hx_inside);
     world->ends = world->process.waiter.news = 1;
     pthread_cond_signal(&world->work);
-    hx_waiter_unlock(&world->process.waiter);
+    hx_inside_unlock(&hx_inside);
     pthread_join(world->progress_thread, NULL);
     pthread_cond_destroy(&world->work);
     world->has_thread = 0;

@@ -94,6 +94,8 @@ static int emulated_node(const struct hx_world *world, struct hx_place *place, s
 
     if (!world->process.env->nodes)
         return 0;
+    if (world->generation) /* ranks that were there before stay on their nodes */
+        return world->emulated_node;
     if ((shape = hx_shape_emulate(world->process.env->nodes, world->process.size, error)))
         node = shape->node_of[world->process.rank];
     else
@@ -159,7 +161,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
     if (hx_share_is_far(world->process.job.constants.line_ns, world->process.env->far_ns))
         world->process.distance.ns = world->process.job.constants.line_ns; /* until this rank has measured its own */
     if (!world->process.job.single_copy)
-        hx_fetch_end();
+        hx_fetch_end(world->process.shared);
     if (world->process.net && (status = peers_connect(world)) != HX_SUCCESS)
         return status;
     world->process.demotes = per_cpu <= 1.0 && hx_can_demote();
@@ -173,11 +175,16 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
 }
 
 /* *met: have all ranks reached the last fence? Then they can part in order. */
-static hx_status_t world_start(struct hx_world *world, const hx_config_t *config, struct hx_failure *failure, int *met)
+static hx_status_t world_start(struct hx_world *world, struct hx_opening *how, struct hx_failure *failure, int *met)
 {
     struct hx_place place;
-    hx_status_t status = hx_boot_open(world->process.env, config ? config->bootstrap : NULL, &world->boot);
+    hx_status_t status = HX_SUCCESS;
 
+    if (how->boot)
+        world->boot = how->boot;
+    else
+        status = hx_boot_open(world->process.env, how->config ? how->config->bootstrap : NULL, &world->boot);
+    how->boot = NULL;
     if (status != HX_SUCCESS)
         return status;
     world->process.rank = failure->rank = hx_boot_rank(world->boot);
@@ -209,7 +216,7 @@ static void failure_log(const struct hx_world *world, const struct hx_failure *f
         hx_alike_tell(world);
         return;
     }
-    hx_fail_release(failure->status == HX_SUCCESS || failure->rank == world->process.rank);
+    hx_fail_release(!world->generation && (failure->status == HX_SUCCESS || failure->rank == world->process.rank));
     if (failure->status == HX_SUCCESS || !met)
         return;
     snprintf(text, sizeof(text), "%s", hx_last_detail());
@@ -219,7 +226,7 @@ static void failure_log(const struct hx_world *world, const struct hx_failure *f
     hx_recall(text);
 }
 
-hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
+hx_status_t hx_world_open(struct hx_opening *how, struct hx_world **out)
 {
     struct hx_world *world = calloc(1, sizeof(*world));
     struct hx_failure failure = {0};
@@ -228,15 +235,23 @@ hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **out)
 
     if (!world || !(world->process.env = calloc(1, sizeof(*world->process.env)))) {
         free(world);
+        hx_boot_close(how->boot, 0);
         return hx_fail(HX_ERR_NOMEM, "no memory to start");
     }
     world->process.rank = -1;
     world->process.owner = &hx_world_owner;
     hx_fail_hold();
     world->held_streams = hx_streams_hold(O_CLOEXEC); /* until the end: connections may be made at any time */
-    hx_failure_keep(&failure, world->process.rank, hx_env_load(world->process.env, config ? config->settings : NULL));
-    hx_log_configure((enum hx_log_level)world->process.env->log, -1);
-    if ((status = world_start(world, config, &failure, &met)) != HX_SUCCESS) {
+    hx_failure_keep(&failure, world->process.rank,
+                    how->from ? hx_env_copy(world->process.env, how->from->process.env)
+                              : hx_env_load(world->process.env, how->config ? how->config->settings : NULL));
+    world->generation = how->generation;
+    world->emulated_node = how->node;
+    if (!how->from)
+        hx_log_configure((enum hx_log_level)world->process.env->log, -1);
+    status = world_start(world, how, &failure, &met);
+    how->culprit = failure.status != HX_SUCCESS ? failure.rank : -1;
+    if (status != HX_SUCCESS) {
         failure_log(world, &failure, met, status);
         if (met && failure.status == HX_SUCCESS) /* the others go on, if they have not failed alike: this rank is as good as dead */
             hx_watch_tell(world->process.shared, world->process.rank);
@@ -271,16 +286,19 @@ void hx_world_close(struct hx_world *world, int orderly)
     hx_comm_numbers_close(world);
     hx_shared_allocs_close(&world->process);
     hx_peer_maps_close(&world->process);
+    hx_fetch_end(world->process.shared);
     if (!stays)
         hx_registry.node->leave(world->process.shared);
-    hx_fetch_end();
     free(world->tuning);
     free(world->links);
     free(world->process.distance.seen);
     hx_trace_release(world);
     if (world->boot)
         hx_boot_close(world->boot, orderly);
-    hx_streams_release(world->held_streams);
+    if (hx_world) /* which needs the streams held as well */
+        hx_world->held_streams |= world->held_streams;
+    else
+        hx_streams_release(world->held_streams);
     hx_env_release(world->process.env);
     free(world->process.env);
     free(world);

@@ -4,7 +4,20 @@
 
 #include "runtime/api/comm.h"
 
-hx_status_t hx_world_open(const hx_config_t *config, struct hx_world **world);
+/* How a world is opened. */
+struct hx_opening {
+    const hx_config_t *config; /* hx_init's, or NULL */
+    struct hx_boot *boot;      /* how its ranks meet, and then the world's; NULL: find the launcher */
+    const struct hx_world *from; /* the world that grows: this one has its settings; NULL: those of the environment */
+    uint64_t generation;       /* 0: of hx_init */
+    int node;                  /* with HX_NODES and generation > 0: which emulated node this rank is on */
+    int culprit;               /* afterwards: the rank that could not start, -1: not known */
+};
+
+/* Up to the world communicator. */
+hx_status_t hx_world_open(struct hx_opening *how, struct hx_world **world);
+/* Also share what all ranks need, and let the program use it: *out, the world communicator. init.c. */
+hx_status_t hx_world_begin_open(struct hx_opening *how, hx_comm_t **out);
 /* Rank 0 reads HX_TABLE, and all ranks use it. Collective; the world communicator is ready for calls. */
 hx_status_t hx_tuning_share(struct hx_world *world);
 /* Let rings pass the nodes as HX_RING_ORDER says: read, or measured by the nodes' leaders. Collective, as before.

@@ -164,7 +164,7 @@ void hx_trace_end(struct hx_world *world, int orderly)
     struct hx_trace *trace = hx_trace;
     int64_t origin;
 
-    if (!trace)
+    if (!trace || trace != world->trace)
         return;
     hx_lock();
     hx_trace = NULL; /* the calls that follow are not the program's */
@@ -183,7 +183,8 @@ void hx_trace_release(struct hx_world *world)
 
     if (!trace)
         return;
-    hx_trace = NULL;
+    if (hx_trace == trace)
+        hx_trace = NULL;
     for (int i = 0; i < trace->nplans; i++)
         free(trace->plans[i]);
     free(trace->plans);

@@ -75,3 +75,6 @@ noinst_PROGRAMS += tests/system/survivors
 tests_system_survivors_LDADD = libhierax.la
 tests_system_survivors_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/survivors.sh
+
+noinst_PROGRAMS += tests/system/worlds
+dist_tests_list += tests/system/worlds.sh
