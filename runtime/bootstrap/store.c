@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define ACCEPTS_MAX 64       /* connections accepted before the store serves the present ones again */
+#define EVENTS_MAX 64        /* taken at once */
 #define STRANGER_SECONDS 5.0 /* time that a stranger has for its proof */
 
 /* ---- strangers ----------------------------------------------------------------------------------------------------
@@ -64,7 +65,7 @@ static int is_local(int fd)
 
 static void stranger_add(struct hx_store *store, int fd)
 {
-    struct hx_store_client *client = hx_store_client_open(fd, store->epoll_fd);
+    struct hx_store_client *client = hx_store_client_open(fd, store->epoll_fd, store->ends_fd);
 
     if (!client)
         return;
@@ -153,11 +154,33 @@ static void accept_clients(struct hx_store *store)
     }
 }
 
+static void client_serve(struct hx_store *store, struct hx_store_client *client)
+{
+    while (hx_store_client_read(client)) {
+        hx_store_request(store, client);
+        hx_store_client_consume(client);
+    }
+}
+
+/* If several ranks have died, the first one is the cause. Requests say nothing of this order: a rank that has just sent one, or
+ * has just been answered, comes first among the events. Events of ends_fd are ends alone. */
+static void ends_tell(struct hx_store *store)
+{
+    struct epoll_event ends[EVENTS_MAX];
+    const int n = epoll_wait(store->ends_fd, ends, EVENTS_MAX, 0);
+
+    for (int i = 0; i < n; i++) {
+        client_serve(store, ends[i].data.ptr); /* it may have sent BYE */
+        if (((struct hx_store_client *)ends[i].data.ptr)->dead)
+            death_tell(store, ends[i].data.ptr);
+    }
+}
+
 void hx_store_serve(struct hx_store *store)
 {
-    struct epoll_event events[64];
-    const int ready = epoll_wait(store->epoll_fd, events, 64, 0);
-    int has_new = 0;
+    struct epoll_event events[EVENTS_MAX];
+    const int ready = epoll_wait(store->epoll_fd, events, EVENTS_MAX, 0);
+    int has_new = 0, has_end = 0;
 
     for (int i = 0; i < ready; i++) {
         struct hx_store_client *client = events[i].data.ptr;
@@ -172,13 +195,11 @@ void hx_store_serve(struct hx_store *store)
         }
         if (events[i].events & EPOLLOUT)
             hx_store_client_flush(client);
-        while (hx_store_client_read(client)) {
-            hx_store_request(store, client);
-            hx_store_client_consume(client);
-        }
-        if (client->dead) /* several may be: epoll names them in the order in which they closed, and the first one is the cause */
-            death_tell(store, client);
+        client_serve(store, client);
+        has_end |= client->dead;
     }
+    if (has_end)
+        ends_tell(store);
     while (dead_clients_close(store))
         ;
     if (has_new) /* last, because it may close clients, to which the events above refer */
@@ -209,11 +230,12 @@ int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, 
                              .dead_rank = -1};
     struct epoll_event tick = {.events = EPOLLIN, .data.ptr = new};
     new->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    new->ends_fd = epoll_create1(EPOLL_CLOEXEC);
     new->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     new->secret = strdup(secret);
     new->by_rank = calloc((size_t)size, sizeof *new->by_rank);
     new->has_joined = calloc((size_t)size, 1);
-    if (new->epoll_fd < 0 || new->timer_fd < 0 || !new->secret || !new->by_rank || !new->has_joined ||
+    if (new->epoll_fd < 0 || new->ends_fd < 0 || new->timer_fd < 0 || !new->secret || !new->by_rank || !new->has_joined ||
         epoll_ctl(new->epoll_fd, EPOLL_CTL_ADD, new->timer_fd, &tick) < 0 ||
         epoll_ctl(new->epoll_fd, EPOLL_CTL_ADD, listen_fd, &event) < 0) {
         new->listen_fd = -1;
@@ -255,6 +277,8 @@ void hx_store_close(struct hx_store *store)
     hx_keyvalue_clear(&store->older);
     if (store->epoll_fd >= 0)
         close(store->epoll_fd);
+    if (store->ends_fd >= 0)
+        close(store->ends_fd);
     if (store->timer_fd >= 0)
         close(store->timer_fd);
     if (store->listen_fd >= 0)

@@ -27,9 +27,9 @@ struct hx_store_client {
     size_t out_bytes, sent_bytes, out_capacity;
 };
 
-/* A client on the connected socket fd, watched by epoll_fd with itself as data.ptr; NULL without memory (fd is
- * closed). */
-struct hx_store_client *hx_store_client_open(int fd, int epoll_fd);
+/* A client on the connected socket fd, watched by epoll_fd, and by ends_fd for its end, with itself as data.ptr; NULL without memory
+ * (fd is closed). */
+struct hx_store_client *hx_store_client_open(int fd, int epoll_fd, int ends_fd);
 void hx_store_client_close(struct hx_store_client *client);
 
 /* Read on: 1 when a request is complete (in head and body, until _consume), else 0; look at ->dead after it. */
@@ -45,6 +45,7 @@ void hx_store_client_refuse(struct hx_store_client *client, const char *format, 
 
 struct hx_store {
     int listen_fd, epoll_fd;
+    int ends_fd; /* an epoll too: lists the connections that the other side has closed, in that order */
     int size, fenced, left, connected; /* ranks: in all, at the fence, left by BYE, ever accepted */
     int joined;                        /* ranks that are connected now */
     int gone;                          /* ranks that have left and are not connected either: they cannot come back */

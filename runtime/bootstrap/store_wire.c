@@ -24,8 +24,9 @@ static void watch(struct hx_store_client *client, int operation)
     epoll_ctl(client->epoll_fd, operation, client->fd, &event);
 }
 
-struct hx_store_client *hx_store_client_open(int fd, int epoll_fd)
+struct hx_store_client *hx_store_client_open(int fd, int epoll_fd, int ends_fd)
 {
+    struct epoll_event end = {.events = EPOLLRDHUP};
     struct hx_store_client *client = calloc(1, sizeof *client);
 
     if (!client) {
@@ -37,6 +38,8 @@ struct hx_store_client *hx_store_client_open(int fd, int epoll_fd)
     client->epoll_fd = epoll_fd;
     client->rank = -1;
     watch(client, EPOLL_CTL_ADD);
+    end.data.ptr = client;
+    epoll_ctl(ends_fd, EPOLL_CTL_ADD, fd, &end);
     return client;
 }
 

@@ -2,7 +2,7 @@
 /* Bootstrap: values through every kind that needs no launcher, the TCP store with real client processes, and what
  * goes wrong. A store is a forked process, and so is every client but those that are meant to fail in this one. */
 #include "runtime/bootstrap/launcher.h"
-#include "runtime/bootstrap/store.h"
+#include "runtime/bootstrap/store_server.h"
 #include "runtime/base/error.h"
 
 #include <setjmp.h>
@@ -421,29 +421,42 @@ static void tcp_keeps_values_after_death(void **state)
     rank_2_of_3_dies(read_after_death);
 }
 
-/* Ranks that end by another's death are not named in its place, though the store sees all ends at once. */
+/* Until the store's connection to the rank has a request (POLLIN) or is closed (POLLRDHUP). The store does not look meanwhile. */
+static void wait_for_rank(const struct hx_store *store, int rank, short what)
+{
+    assert_int_equal(poll(&(struct pollfd){.fd = store->by_rank[rank]->fd, .events = what}, 1, 20000), 1);
+}
+
+/* Ranks that end by another's death are not named in its place, though the store sees all ends at once. In every second round, each rank
+ * but the one that dies first has sent a request, which the store has not yet seen. */
 static void tcp_names_the_first_of_several(void **state)
 {
     enum { RANKS = 5 };
     static const int orders[][RANKS] = {{0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 4, 0, 3, 1}};
 
     (void)state;
-    for (unsigned o = 0; o < sizeof orders / sizeof *orders; o++) {
+    for (unsigned round = 0; round < 2 * sizeof orders / sizeof *orders; round++) {
+        const unsigned o = round / 2;
         struct hx_store *store;
         pid_t pids[RANKS];
-        int joined[2], aborted, dead;
+        int joined[2], asked[2], aborted, dead;
         char byte;
 
         assert_int_equal(hx_store_open(listen_somewhere(), RANKS, SECRET, HX_STORE_LAUNCHER, &store), 0);
         assert_int_equal(pipe2(joined, O_NONBLOCK), 0);
+        assert_int_equal(pipe(asked), 0);
         for (int rank = 0; rank < RANKS; rank++)
             if ((pids[rank] = fork()) == 0) {
                 struct hx_env env = make_env(rank, RANKS);
                 struct hx_boot *boot;
+                char key[8];
 
                 alarm(60);
                 if (hx_boot_open(&env, NULL, &boot) || write(joined[1], "", 1) != 1)
                     _exit(1);
+                snprintf(key, sizeof key, "a.%d", rank);
+                if (round % 2 && rank != orders[o][0] && read(asked[0], &byte, 1) == 1)
+                    hx_boot_put(boot, key, "", 0);
                 for (;;)
                     pause();
             }
@@ -451,9 +464,13 @@ static void tcp_names_the_first_of_several(void **state)
             poll(&(struct pollfd){.fd = hx_store_fd(store), .events = POLLIN}, 1, 10);
             hx_store_serve(store);
         }
-        for (int i = 0; i < RANKS; i++) { /* waitpid: its connection is closed then */
+        assert_int_equal(write(asked[1], "1234", RANKS - 1), RANKS - 1);
+        for (int i = 1; round % 2 && i < RANKS; i++)
+            wait_for_rank(store, orders[o][i], POLLIN);
+        for (int i = 0; i < RANKS; i++) {
             kill(pids[orders[o][i]], SIGKILL);
             assert_int_equal(waitpid(pids[orders[o][i]], NULL, 0), pids[orders[o][i]]);
+            wait_for_rank(store, orders[o][i], POLLRDHUP);
         }
         hx_store_serve(store);
         assert_non_null(hx_store_failure(store, &aborted, &dead));
@@ -461,6 +478,8 @@ static void tcp_names_the_first_of_several(void **state)
         hx_store_close(store);
         close(joined[0]);
         close(joined[1]);
+        close(asked[0]);
+        close(asked[1]);
     }
 }
 
