@@ -43,6 +43,10 @@ struct hx_p2p_peer *hx_p2p_peer(struct hx_p2p *p2p, int rank)
     for (int row = 0; row < shared->n; row++)
         if (shared->ranks[row] == rank)
             peer->row = row;
+    if (peer->row >= 0) {
+        peer->to = hx_p2p_ring(shared, shared->me, peer->row);
+        peer->from = hx_p2p_ring(shared, peer->row, shared->me);
+    }
     return p2p->peers[rank] = peer;
 }
 
@@ -211,15 +215,15 @@ void hx_p2p_end(struct hx_p2p *p2p, struct hx_p2p_call *call, hx_status_t status
 }
 
 /* The receiver's report may be late: it only makes fewer messages eager. */
-static uint64_t credit_used(const struct hx_p2p *p2p, const struct hx_p2p_peer *peer)
+static int has_credit(const struct hx_p2p *p2p, struct hx_p2p_peer *peer, size_t cost)
 {
-    const struct hx_shared *shared = p2p->process->shared;
-
+    if (peer->eager_sent - peer->eager_freed + cost <= HX_P2P_CREDIT)
+        return 1;
     if (peer->rank == p2p->process->rank)
-        return peer->eager_sent - peer->freed;
-    if (peer->row >= 0) /* relaxed: no other data depends on it */
-        return peer->eager_sent - atomic_load_explicit(&hx_p2p_ring(shared, shared->me, peer->row)->freed, memory_order_relaxed);
-    return peer->eager_sent - peer->eager_freed;
+        peer->eager_freed = peer->freed;
+    else if (peer->row >= 0) /* relaxed: no other data depends on it */
+        peer->eager_freed = atomic_load_explicit(&peer->to->freed, memory_order_relaxed);
+    return peer->eager_sent - peer->eager_freed + cost <= HX_P2P_CREDIT;
 }
 
 /* No other message between the two ranks has it while this one is under way. */
@@ -236,7 +240,7 @@ static void send_start(struct hx_p2p *p2p, struct hx_p2p_call *call)
     const struct hx_process *process = p2p->process;
     const size_t cost = call->bytes + sizeof(struct hx_p2p_head);
     const int copies = peer->row >= 0 && process->job.single_copy;
-    const int is_eager = call->bytes <= (copies ? HX_P2P_COPY_BYTES : HX_P2P_EAGER_BYTES) && credit_used(p2p, peer) + cost <= HX_P2P_CREDIT;
+    const int is_eager = call->bytes <= (copies ? HX_P2P_COPY_BYTES : HX_P2P_EAGER_BYTES) && has_credit(p2p, peer, cost);
     struct hx_p2p_head *head = &call->record.head;
 
     call->id = ++peer->sent_id;

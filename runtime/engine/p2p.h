@@ -113,10 +113,15 @@ struct hx_p2p_peer {
     struct hx_p2p_record *first, *last; /* waiting to leave */
     struct hx_p2p_list offered;         /* sends that wait for CLEAR or DONE */
     uint64_t sent_id, eager_sent, eager_freed, sequence, sequence_taken;
+    struct hx_p2p_ring *to;                                         /* NULL: on another node */
+    uint64_t written, written_bytes, written_taken, written_bytes_taken; /* in it, and what of that was taken when last seen */
     /* from it */
     struct hx_p2p_list posted, arriving;
     struct hx_p2p_arrival *arrivals, *arrivals_last;
     uint64_t freed, freed_told, taken, taken_told;
+    struct hx_p2p_ring *from;
+    uint64_t read, read_bytes, read_told, read_bytes_told; /* _told: when this side last looked whether the sender sleeps */
+    int idle;                                              /* looks in vain */
     struct hx_p2p_record credit;    /* tells freed and taken, if no other record does */
     struct hx_p2p_packet *packets;  /* of other nodes: by sequence */
 };

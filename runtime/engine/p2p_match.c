@@ -341,7 +341,6 @@ int hx_p2p_arrived(struct hx_p2p *p2p, struct hx_p2p_peer *peer, const struct hx
         if ((call = hx_p2p_list_find(&peer->offered, head->id)))
             hx_p2p_end(p2p, call, HX_SUCCESS);
         break;
-    case HX_P2P_PAD:
     case HX_P2P_CREDITS: break;
     }
     return 1;

@@ -48,8 +48,8 @@ int hx_p2p_net_send(struct hx_p2p *p2p, struct hx_p2p_peer *peer, struct hx_p2p_
         return 0;
     message.p2p.sequence = is_counted ? peer->sequence + 1 : 0;
     message.p2p.head = record->head;
-    message.p2p.head.freed = peer->freed;
-    message.p2p.head.taken = peer->taken;
+    message.p2p.freed = peer->freed;
+    message.p2p.taken = peer->taken;
     if (fits && call->bytes) {
         message.p2p.head.here_bytes = (uint32_t)call->bytes;
         memcpy(message.p2p.data, call->base, call->bytes);
@@ -84,10 +84,10 @@ void hx_p2p_heard(struct hx_process *process, int peer_rank, const struct hx_con
 
     if (!peer || bytes > HX_P2P_INLINE_BYTES)
         return;
-    if (message->p2p.head.freed > peer->eager_freed)
-        peer->eager_freed = message->p2p.head.freed;
-    if (message->p2p.head.taken > peer->sequence_taken)
-        peer->sequence_taken = message->p2p.head.taken;
+    if (message->p2p.freed > peer->eager_freed)
+        peer->eager_freed = message->p2p.freed;
+    if (message->p2p.taken > peer->sequence_taken)
+        peer->sequence_taken = message->p2p.taken;
     if (message->p2p.sequence <= peer->taken)
         return;
     while (*link && (*link)->sequence < message->p2p.sequence)

@@ -28,8 +28,8 @@
  *   closed    stored with release when a rank has freed a communicator; a rank that makes another of the same number acquires it (number.c)
  *   left      stored with release when a call has ended here; a rank that writes the same slots or flags again acquires it (run.c)
  *   news      see hx_p2p_news
- *   p2p ring  the sender stores written with release after the records, and the receiver acquires it; the receiver stores taken with release
- *             after it has read, and the sender acquires it before it writes there again; freed: relaxed, no other data depends on it
+ *   p2p ring  the sender stores a cell's stamp with release after the record, and the receiver acquires it; the receiver stores taken with
+ *             release after it has read, and the sender acquires it before it writes there again; freed: relaxed, no other data depends on it
  *   bell      see wait.h
  */
 #pragma once
@@ -158,12 +158,30 @@ struct hx_ring { /* chunks from one rank to another */
     _Alignas(HX_LINE_BYTES) unsigned char entries[];
 };
 
-/* The records of messages from one process to another: see runtime/engine/p2p_ring.c. The bytes are counted from the start. */
+#define HX_P2P_CELL_BYTES 64
+#define HX_P2P_SHORT_BYTES 16
+#define HX_P2P_CELL_SHARE 512 /* a ring has a cell for so many bytes of its data */
+
+/* A record of a message, alone in a line of the processor. */
+struct hx_p2p_cell {
+    _Alignas(HX_P2P_CELL_BYTES) _Atomic uint32_t stamp; /* the record's number, from 1 on: the record is there */
+    union {
+        struct hx_p2p_head head;
+        struct {
+            unsigned char unused[offsetof(struct hx_p2p_head, address)];
+            unsigned char data[HX_P2P_SHORT_BYTES]; /* all of the record's bytes, if they fit: a record has an address or bytes */
+        };
+    };
+};
+
+_Static_assert(sizeof(struct hx_p2p_cell) == HX_P2P_CELL_BYTES, "a cell is a line");
+
+/* The records of messages from one process to another: see runtime/engine/p2p_ring.c. The receiver alone writes this; the cells and the data
+ * of the ring follow. */
 struct hx_p2p_ring {
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t written; /* by the sender alone */
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken;   /* by the receiver alone, like freed */
-    _Atomic uint64_t freed;                           /* see struct hx_p2p_head */
-    _Alignas(HX_LINE_BYTES) unsigned char data[];
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t taken, taken_bytes; /* records, and bytes of data, since the start */
+    _Atomic uint64_t freed;                                      /* eager bytes given to a receive */
+    _Alignas(HX_LINE_BYTES) struct hx_p2p_cell cells[];
 };
 
 /* The part of a rank in the agreements of a communicator: see runtime/engine/agree.h. Before its first agreement the rank stores state, then
@@ -306,8 +324,9 @@ static inline struct hx_ring_entry *hx_ring_entry(const struct hx_node *node, st
     return (struct hx_ring_entry *)(ring->entries + (number % HX_RING_ENTRIES) * stride);
 }
 
-/* A bit for each sender, by row, that has written records for this row since they were last looked at. The sender sets it with release after
- * the record; the receiver's acquire that clears it pairs with that. */
+/* A bit for each sender, by row, whose ring this row looks at. The sender sets it after a record, unless it is set. The receiver clears it
+ * when it has long found no record there, and then looks once more. A full fence on each side lies between: so the sender sees that the bit
+ * is clear, or the receiver sees the record. */
 static inline int hx_p2p_news_words(const struct hx_shared *shared)
 {
     return (shared->n + 63) / 64;
@@ -323,11 +342,21 @@ static inline _Atomic uint64_t *hx_p2p_news(const struct hx_shared *shared, int 
     return (_Atomic uint64_t *)(void *)(shared->p2p + (size_t)row * hx_p2p_news_bytes(shared));
 }
 
+static inline size_t hx_p2p_cells(const struct hx_shared *shared)
+{
+    return shared->p2p_bytes / HX_P2P_CELL_SHARE;
+}
+
+/* The whole ring. */
+static inline size_t hx_p2p_ring_bytes(const struct hx_shared *shared)
+{
+    return sizeof(struct hx_p2p_ring) + hx_p2p_cells(shared) * sizeof(struct hx_p2p_cell) + shared->p2p_bytes;
+}
+
 static inline struct hx_p2p_ring *hx_p2p_ring(const struct hx_shared *shared, int from, int to)
 {
     size_t pair = (size_t)from * (size_t)shared->n + (size_t)to;
-    return (struct hx_p2p_ring *)(void *)(shared->p2p + (size_t)shared->n * hx_p2p_news_bytes(shared) +
-                                          pair * (sizeof(struct hx_p2p_ring) + shared->p2p_bytes));
+    return (struct hx_p2p_ring *)(void *)(shared->p2p + (size_t)shared->n * hx_p2p_news_bytes(shared) + pair * hx_p2p_ring_bytes(shared));
 }
 
 /* The news and rings of all ranks. Pages of a ring are allocated when its first message comes there. */
@@ -335,7 +364,7 @@ static inline size_t hx_p2p_all_bytes(const struct hx_shared *shared)
 {
     const size_t n = (size_t)shared->n;
 
-    return n * hx_p2p_news_bytes(shared) + n * n * (sizeof(struct hx_p2p_ring) + shared->p2p_bytes);
+    return n * hx_p2p_news_bytes(shared) + n * n * hx_p2p_ring_bytes(shared);
 }
 
 /* All slots of a context. */

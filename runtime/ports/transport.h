@@ -140,8 +140,9 @@ struct hx_control_message {
         } stands;
         struct {
             uint64_t sequence;               /* P2P: counts the records to this peer, from 1 */
+            uint64_t freed, taken;           /* eager bytes, and records, of the other side that this side has taken */
             struct hx_p2p_head head;
-            unsigned char data[4 * HX_MESSAGE_RANKS - sizeof(uint64_t) - sizeof(struct hx_p2p_head)];
+            unsigned char data[4 * HX_MESSAGE_RANKS - 3 * sizeof(uint64_t) - sizeof(struct hx_p2p_head)];
         } p2p;
         struct {
             uint64_t state, words[HX_AGREE_WORDS], value[HX_AGREE_WORDS]; /* AGREE: as in struct hx_agree_line */

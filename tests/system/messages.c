@@ -113,6 +113,33 @@ static void tags(void)
     }
 }
 
+/* One rank is ahead, then the other one. Lengths beside the limits of a ring's record, so that parts of messages begin everywhere in the ring. */
+static void stream(void)
+{
+    enum { MANY = 20000, LONGEST = 40000 };
+    static const size_t limits[] = {0, 8, 15, 16, 17, 63, 64, 65, 1000, 16000};
+    unsigned char *data = malloc(LONGEST + 1);
+    const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+
+    CHECK(data);
+    for (int i = 0; i < MANY; i++) {
+        const size_t bytes = i % 500 == 499 ? LONGEST - (size_t)i % 7 : limits[i % 10] / (size_t)(1 + i % 3);
+        if (i % 4000 == rank * 1000) /* the others go on: until the ring is full, or they look in vain */
+            nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        if (rank % 2 == 0) {
+            memset(data, i, bytes);
+            OK(hx_send(data, bytes, HX_BYTE, right, 1, world));
+        } else {
+            data[bytes] = 0xa5;
+            OK(hx_recv(data, bytes, HX_BYTE, left, 1, world));
+            for (size_t k = 0; k < bytes; k += k < 80 || bytes - k < 80 ? 1 : 64)
+                CHECK(data[k] == (unsigned char)i);
+            CHECK(data[bytes] == 0xa5);
+        }
+    }
+    free(data);
+}
+
 static void persistent(void)
 {
     const int right = (rank + 1) % size, left = (rank + size - 1) % size;
@@ -356,6 +383,8 @@ int main(int argc, char **argv)
         pairs();
     else if (!strcmp(mode, "tags"))
         tags();
+    else if (!strcmp(mode, "stream"))
+        stream();
     else if (!strcmp(mode, "persistent"))
         persistent();
     else if (!strcmp(mode, "mismatch"))
