@@ -20,7 +20,7 @@ const struct hx_counter_row hx_counter_rows[] = {
 static void engine_add(const struct hx_engine *engine, struct hx_counters *c)
 {
     c->plans_bound += engine->plans_bound;
-    c->adapt_rounds += engine->adapt_rounds;
+    c->adapt_trials += engine->adapt_trials;
     c->adapt_changes += engine->adapt_changes;
     c->ring_messages += engine->ring_messages;
     c->ring_bytes += engine->ring_bytes;

@@ -2,7 +2,7 @@
 /*
  * HX_ADAPT: blocking calls on one node change over between the plan that was chosen and its rival, whichever is faster as the program
  * calls (rivalry.h). All ranks must change at the same call. So what decides is the same on all: the order of an engine's blocking calls,
- * their signatures, and times that an all-reduce has made equal after each round. The table below is kept by signature and by the order
+ * their signatures, and times that an all-reduce has made equal after each look and trial. The table below is kept by signature and by the order
  * of calls, not with bound plans: which of these are forgotten differs between ranks.
  * Calls that do not block take no part: how long one takes depends on when the program looks. They use the plan that was chosen.
  */
@@ -160,10 +160,10 @@ static void explain(const struct hx_engine *engine, const struct hx_kind *kind, 
             names[!in_use], used_ns / 1e3);
 }
 
-/* The end of a round: all ranks decide alike, by the longest time of each call. */
-static hx_status_t round_end(struct hx_engine *engine, struct hx_kind *kind, const struct hx_bound *plans[2], const char *name)
+/* The end of a look or trial: all ranks decide alike, by the longest time of each call. */
+static hx_status_t agree(struct hx_engine *engine, struct hx_kind *kind, const struct hx_bound *plans[2], const char *name)
 {
-    const struct hx_call_key key = hx_call_key_for(HX_FOR_ADAPT, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT32, HX_MAX, 0, HX_ROUND_CALLS));
+    const struct hx_call_key key = hx_call_key_for(HX_FOR_ADAPT, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT32, HX_MAX, 0, (size_t)kind->rivalry.timed));
     char names[2][NAME_BYTES]; /* the cache may forget the plans now */
     struct hx_bound *bound;
     uint32_t used_ns, other_ns;
@@ -175,7 +175,7 @@ static hx_status_t round_end(struct hx_engine *engine, struct hx_kind *kind, con
         return adapt_fail(engine, name, status);
     if ((status = hx_engine_run(engine, bound, name, kind->rivalry.ns, kind->rivalry.ns)) != HX_SUCCESS)
         return status;
-    engine->adapt_rounds++;
+    engine->adapt_trials += kind->rivalry.timed == HX_TRIAL_CALLS;
     if (hx_rivalry_decide(&kind->rivalry, &used_ns, &other_ns)) {
         engine->adapt_changes++;
         explain(engine, kind, names, used_ns, other_ns);
@@ -189,8 +189,8 @@ static uint32_t call_ns(const struct hx_engine *engine, const struct hx_bound *b
     const uint64_t ns = hx_now_ns() - start + (hx_adapt_extra_ns ? hx_adapt_extra_ns(bound) : 0);
 
     if (engine->asks.last_call == engine->call)
-        return HX_ROUND_NEVER;
-    return ns < HX_ROUND_NEVER ? (uint32_t)ns : HX_ROUND_NEVER - 1;
+        return HX_NS_NEVER;
+    return ns < HX_NS_NEVER ? (uint32_t)ns : HX_NS_NEVER - 1;
 }
 
 hx_status_t hx_adapt_run(struct hx_engine *engine, struct hx_bound *bound, const char *name, const void *in, void *out)
@@ -205,7 +205,7 @@ hx_status_t hx_adapt_run(struct hx_engine *engine, struct hx_bound *bound, const
     bound->kind = kind;
     bound->kind_number = kind->number;
     kind->used = engine->call + 1;
-    if ((by_rival || now == HX_RIVALRY_LAST) && (status = rival_bind(engine, bound)) != HX_SUCCESS)
+    if ((by_rival || now == HX_RIVALRY_AGREE) && (status = rival_bind(engine, bound)) != HX_SUCCESS)
         return adapt_fail(engine, name, status);
     status = hx_run_plan(engine, by_rival ? bound->rival : bound, name, in, out);
     if (now == HX_RIVALRY_PLAIN || status != HX_SUCCESS)
@@ -213,5 +213,5 @@ hx_status_t hx_adapt_run(struct hx_engine *engine, struct hx_bound *bound, const
     rivalry->ns[rivalry->timed - 1] = call_ns(engine, by_rival ? bound->rival : bound, start);
     if (now == HX_RIVALRY_TIMED)
         return HX_SUCCESS;
-    return round_end(engine, kind, (const struct hx_bound *[2]){bound, bound->rival}, name);
+    return agree(engine, kind, (const struct hx_bound *[2]){bound, bound->rival}, name);
 }

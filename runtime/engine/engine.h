@@ -207,7 +207,7 @@ struct hx_engine {
                               * NULL */
     struct hx_asks asks;
     struct hx_adapt *adapt; /* HX_ADAPT; NULL: no call has taken part */
-    uint64_t adapt_rounds, adapt_changes;
+    uint64_t adapt_trials, adapt_changes;
     uint64_t plans_bound, ring_messages, ring_bytes, fetches, fetched_bytes, shared_alloc_bytes, streamed_bytes;
     const char *traced_as; /* HX_TRACE: of the last plan that ran */
     unsigned char token;   /* the byte that a barrier sends and receives */

@@ -13,6 +13,8 @@
 #define LINES_MOST 768            /* bytes */
 #define AROUND_LEAST 4096         /* bytes; for fewer, waiting for the memory would take longer than the copy */
 #define MEASURE_EVERY (256 << 10) /* bytes: it takes as long as copying a few KiB */
+#define MEASURE_SOON (16 << 10)   /* bytes: the first times, so that it is known before HX_ADAPT compares plans */
+#define SOON_TIMES 32
 #define WEIGHT (1.0 / 8)          /* of a measurement */
 #define MOST_NS 300               /* an interrupt counts for no more */
 #define CLOCK_NS 100              /* no measurement if reading the clock takes longer: it is slow, or was interrupted */
@@ -99,7 +101,7 @@ void hx_share(struct hx_engine *engine, void *dst, const void *src, size_t bytes
         return;
     }
     distance->shared_bytes += bytes;
-    if (distance->shared_bytes >= MEASURE_EVERY && node->n > 1 && far_ns > 0 && far_ns <= MOST_NS && can_tell() &&
+    if (distance->shared_bytes >= (distance->measured < SOON_TIMES ? MEASURE_SOON : MEASURE_EVERY) && node->n > 1 && far_ns > 0 && far_ns <= MOST_NS && can_tell() &&
         (distance->seen || (distance->seen = calloc((size_t)node->shared->n, sizeof(*distance->seen)))))
         measure(node, distance);
     if (distance->ns >= (double)far_ns && bytes >= AROUND_LEAST)

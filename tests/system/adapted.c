@@ -5,7 +5,7 @@
  *   adapted SLOW [refuse N | secret | die]    SLOW: slots, single_copy or none
  *       refuse   process_vm_readv fails after so many reads on each rank, as for memory that the kernel does not read
  *       secret   all buffers are memory of memfd_secret; ends with 77 if there is none
- *       die      rank 1 ends in the middle of a round
+ *       die      rank 1 ends in the middle of a trial
  */
 #include "runtime/api/comm.h"
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { CALLS = 3 * (64 + 12) + 16 + 4, COUNT = 16384, MOST = 8 }; /* three rounds of each kind; elements of a block; ranks */
+enum { CALLS = 2 * (64 + 18 + 16) + 64, COUNT = 16384, MOST = 8 }; /* two trials of each kind, and what follows; elements of a block; ranks */
 
 static hx_comm_t *comm;
 static int rank, size, slow = -1;
@@ -168,7 +168,7 @@ static void rivals_note(void)
 static void result_tell(void)
 {
     const struct hx_engine *engine = &comm->engine;
-    uint64_t mine[3] = {engine->adapt_rounds, engine->adapt_changes, engine->call - engine->first_call}, least[3], most[3];
+    uint64_t mine[3] = {engine->adapt_trials, engine->adapt_changes, engine->call - engine->first_call}, least[3], most[3];
     uint64_t refused = engine->asks.refused, all_refused;
     int slow_ones = 0;
 
@@ -180,7 +180,7 @@ static void result_tell(void)
     for (int k = 0; k < nseen; k++)
         slow_ones += seen[k].slow;
     if (rank == 0)
-        printf("%d rounds, %d changes; %d kinds, %d on the slow side; refused %d\n", (int)mine[0], (int)mine[1], nseen, slow_ones, all_refused > 0);
+        printf("%d trials, %d changes; %d kinds, %d on the slow side; refused %d\n", (int)mine[0], (int)mine[1], nseen, slow_ones, all_refused > 0);
 }
 
 static float *memory(size_t floats, int secret)
@@ -222,7 +222,7 @@ int main(int argc, char **argv)
         reads_left = atol(argv[3]);
     for (int i = 0; i < CALLS; i++) {
         for (int kind = 0; kind < KINDS; kind++) {
-            if (!strcmp(mode, "die") && rank == 1 && i == 70 && kind == 1)
+            if (!strcmp(mode, "die") && rank == 1 && i == 75 && kind == 1)
                 _exit(3);
             kind_run(kind, i == 0);
             if (i == 0)

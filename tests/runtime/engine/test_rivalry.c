@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rounds of HX_ADAPT: when calls try the other plan, what is decided, and that ranks which see the same times decide alike. */
+/* HX_ADAPT on a simulated machine: when calls try the other plan, what is decided, how long a wrong decision lasts, and that ranks which see
+ * the same times decide alike. */
 #include "runtime/engine/rivalry.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,126 +10,207 @@
 
 #include <cmocka.h>
 
-/* Run calls until a round has ended, each of which takes ns[plan]. Returns the calls before the round; *changed as decided. */
-static unsigned round_run(struct hx_rivalry *r, const uint32_t ns[2], int *changed)
-{
-    static const int other[HX_ROUND_CALLS] = {0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0};
-    static const uint32_t warm[2] = {16, 0};
-    uint32_t used, tried;
-    unsigned before = 0, warmed = 0;
-    int rival, k = 0, in_use = r->in_use;
+static const uint32_t warm[2] = {16, 0};
 
-    for (enum hx_rivalry_now now;;) {
-        now = hx_rivalry_next(r, warm, &rival);
-        if (now == HX_RIVALRY_PLAIN) {
-            assert_true(k == 0 || k == 4);
-            assert_int_equal(rival, in_use ^ (k == 4));
-            before += k == 0;
-            warmed += k == 4;
-            continue;
-        }
-        assert_int_equal(r->timed, k + 1);
-        assert_int_equal(rival, in_use ^ other[k]);
-        r->ns[k++] = ns[rival];
-        assert_int_equal(now == HX_RIVALRY_LAST, k == HX_ROUND_CALLS);
-        if (now == HX_RIVALRY_LAST)
-            break;
-    }
-    assert_int_equal(warmed, warm[!in_use]);
-    *changed = hx_rivalry_decide(r, &used, &tried);
-    assert_int_equal(used, ns[in_use]);
-    assert_int_equal(tried, ns[!in_use]);
-    assert_int_equal(r->in_use, in_use ^ *changed);
-    return before;
+/* A program whose calls take what ns says, on one rank. */
+struct program {
+    struct hx_rivalry rivalry;
+    uint32_t (*ns)(const struct program *program, int plan);
+    uint32_t fixed[2];
+    int calls, changes, trials;
+    int in_use_for; /* calls since the last change */
+    int tries;      /* this call is by the plan that is not in use */
+    int by[2];      /* calls by each plan */
+};
+
+static uint32_t ns_fixed(const struct program *program, int plan)
+{
+    return program->fixed[plan];
 }
 
+static struct program program_of(uint32_t plan, uint32_t rival)
+{
+    struct program program = {.ns = ns_fixed, .fixed = {plan, rival}};
+
+    hx_rivalry_begin(&program.rivalry);
+    return program;
+}
+
+/* Run one call. Returns what it was for. */
+static enum hx_rivalry_now call_run(struct program *program)
+{
+    struct hx_rivalry *r = &program->rivalry;
+    uint32_t used, other;
+    int plan;
+    enum hx_rivalry_now now = hx_rivalry_next(r, warm, &plan);
+
+    program->tries = plan != r->in_use;
+    program->calls++;
+    program->in_use_for++;
+    program->by[plan]++;
+    if (now == HX_RIVALRY_PLAIN)
+        return now;
+    r->ns[r->timed - 1] = program->ns(program, plan);
+    if (now != HX_RIVALRY_AGREE)
+        return now;
+    program->trials += r->timed == HX_TRIAL_CALLS;
+    if (hx_rivalry_decide(r, &used, &other)) {
+        program->changes++;
+        program->in_use_for = 0;
+    }
+    return now;
+}
+
+static void calls_run(struct program *program, int calls)
+{
+    while (calls-- > 0)
+        call_run(program);
+}
+
+/* The order of the calls of a first trial. */
+static void test_order_of_calls(void **state)
+{
+    struct program p = program_of(1000, 900);
+
+    (void)state;
+    for (int i = 0; i < HX_LOOK_FIRST; i++)
+        assert_true(call_run(&p) == HX_RIVALRY_PLAIN && !p.tries);
+    for (int part = 0; part < 3; part++) {
+        for (uint32_t i = 0; part == 1 && i < warm[1]; i++)
+            assert_true(call_run(&p) == HX_RIVALRY_PLAIN && p.tries);
+        for (int i = 1; i <= HX_LOOK_CALLS; i++) {
+            assert_int_equal(call_run(&p), i == HX_LOOK_CALLS && part != 1 ? HX_RIVALRY_AGREE : HX_RIVALRY_TIMED);
+            assert_int_equal(p.tries, part == 1);
+        }
+    }
+    assert_true(p.trials == 1 && p.changes == 0); /* not an eighth faster */
+    assert_int_equal(call_run(&p), HX_RIVALRY_PLAIN);
+}
+
+/* A faster rival is in use soon, and for good. When its calls become slower, the other plan is in use soon. */
 static void test_changes_over_and_back(void **state)
 {
-    struct hx_rivalry r;
-    int changed;
+    struct program p = program_of(1000, 500);
 
     (void)state;
-    hx_rivalry_begin(&r);
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(round_run(&r, (const uint32_t[]){1000, 500}, &changed), HX_ROUND_FIRST);
-        assert_true(changed == i && r.in_use == i);
-    }
-    assert_int_equal(round_run(&r, (const uint32_t[]){560, 500}, &changed), HX_ROUND_FIRST);
-    assert_true(!changed && r.in_use == 1);
-    assert_int_equal(round_run(&r, (const uint32_t[]){300, 500}, &changed), 2 * HX_ROUND_FIRST);
-    assert_false(changed);
-    assert_int_equal(round_run(&r, (const uint32_t[]){500, 500}, &changed), HX_ROUND_FIRST); /* not twice in a row */
-    assert_false(changed);
-    assert_int_equal(round_run(&r, (const uint32_t[]){300, 500}, &changed), 4 * HX_ROUND_FIRST);
-    assert_int_equal(round_run(&r, (const uint32_t[]){300, 500}, &changed), HX_ROUND_FIRST);
-    assert_true(changed && r.in_use == 0);
+    calls_run(&p, HX_LOOK_FIRST + HX_TRIAL_CALLS);
+    assert_true(p.changes == 1 && p.rivalry.in_use == 1);
+    calls_run(&p, 100000);
+    assert_true(p.changes == 1 && p.rivalry.in_use == 1 && p.trials <= 12);
+    p.fixed[1] = 2000;
+    calls_run(&p, HX_LOOK_RAREST + 16 + 2 * HX_TRIAL_CALLS);
+    assert_true(p.changes == 2 && p.rivalry.in_use == 0);
 }
 
-static void test_rounds_become_rare(void **state)
+static void test_trials_become_rare(void **state)
 {
-    const uint32_t close[2] = {1000, 1000}, bad[2] = {1000, 5000};
-    struct hx_rivalry r;
-    unsigned gap = HX_ROUND_FIRST;
-    int changed;
+    struct program close = program_of(1000, 1000), bad = program_of(1000, 5000);
 
     (void)state;
-    hx_rivalry_begin(&r);
-    for (int i = 0; i < 20; i++) {
-        assert_int_equal(round_run(&r, close, &changed), gap);
-        assert_false(changed);
-        gap = 2 * gap < HX_ROUND_RAREST ? 2 * gap : HX_ROUND_RAREST;
-    }
-    hx_rivalry_begin(&r);
-    round_run(&r, bad, &changed);
-    assert_int_equal(round_run(&r, bad, &changed), 8 * HX_ROUND_FIRST);
+    calls_run(&close, 1 << 20);
+    calls_run(&bad, 1 << 20);
+    assert_true(close.changes == 0 && bad.changes == 0);
+    assert_true(close.trials > bad.trials && close.trials <= 11 + (1 << 20) / HX_TRIAL_RAREST && bad.trials <= 4 + (1 << 20) / HX_TRIAL_RAREST);
+    assert_true(bad.trials > 10); /* and do not end */
 }
 
-/* A machine that becomes slower during a round, a call that meets another process, and times that differ by little decide nothing. */
+/* The rival is fast in trials, and slow when it is in use. */
+static uint32_t ns_deceives(const struct program *program, int plan)
+{
+    return plan == 0 ? 1000 : program->tries ? 500 : 2500;
+}
+
+static void test_wrong_change_is_short(void **state)
+{
+    struct program p = program_of(0, 0);
+    int longest = 0;
+
+    (void)state;
+    p.ns = ns_deceives;
+    for (int i = 0; i < 1 << 20; i++) {
+        call_run(&p);
+        if (p.rivalry.in_use == 1 && p.in_use_for > longest)
+            longest = p.in_use_for;
+    }
+    assert_true(p.changes >= 4 && p.changes % 2 == 0);
+    assert_true(longest < HX_LOOK_FIRST + HX_LOOK_CALLS);
+    assert_true(p.by[1] < (1 << 20) / 500);
+}
+
+/* The machine is slow from call 60 to 90, for slots only: a first trial finds single copy faster. */
+static uint32_t ns_burst(const struct program *program, int plan)
+{
+    return plan == 1 ? 2000 : program->calls > 60 && program->calls < 90 ? 9000 : 1000;
+}
+
+static void test_slow_moment_is_forgotten(void **state)
+{
+    struct program p = program_of(0, 0);
+
+    (void)state;
+    p.ns = ns_burst;
+    calls_run(&p, HX_LOOK_FIRST + HX_TRIAL_CALLS);
+    assert_true(p.changes == 1 && p.rivalry.in_use == 1);
+    calls_run(&p, HX_LOOK_FIRST + HX_TRIAL_CALLS + 16);
+    assert_true(p.changes == 2 && p.rivalry.in_use == 0);
+    calls_run(&p, 100000);
+    assert_int_equal(p.changes, 2);
+}
+
+/* A machine that becomes slower during a trial, calls that meet another process, and times that differ by little decide nothing. */
 static void test_noise_decides_nothing(void **state)
 {
-    static const uint32_t rounds[][HX_ROUND_CALLS] = {
-        {900, 900, 900, 900, 700, 700, 700, 700, 600, 600, 600, 600},    /* faster and faster */
-        {600, 600, 600, 600, 700, 700, 700, 700, 900, 900, 900, 900},
-        {900, 900, 9000, 9000, 900, 9000, 9000, 900, 900, 900, 900, 900}, /* calls that meet another process */
-        {900, 900, 900, 900, 10, 800, 800, 800, 900, 900, 900, 900},     /* an eighth at most, and the first is left out */
+    static const uint32_t trials[][HX_TRIAL_CALLS] = {
+        {900, 900, 900, 900, 900, 900, 700, 700, 700, 700, 700, 700, 600, 600, 600, 600, 600, 600},
+        {600, 600, 600, 600, 600, 600, 700, 700, 700, 700, 700, 700, 900, 900, 900, 900, 900, 900},
+        {900, 9000, 900, 9000, 900, 900, 890, 890, 890, 890, 890, 890, 900, 9000, 900, 900, 9000, 900},
+        {900, 900, 900, 900, 900, 900, 10, 10, 10, 800, 800, 800, 900, 900, 900, 900, 900, 900}, /* the first is left out */
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rounds) / sizeof(rounds[0]); i++) {
+    for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
         struct hx_rivalry r;
         uint32_t used, other;
         hx_rivalry_begin(&r);
-        for (int again = 0; again < 3; again++) {
-            memcpy(r.ns, rounds[i], sizeof(r.ns));
-            assert_int_equal(hx_rivalry_decide(&r, &used, &other), 0);
-        }
+        r.timed = HX_TRIAL_CALLS;
+        memcpy(r.ns, trials[i], sizeof(r.ns));
+        assert_int_equal(hx_rivalry_decide(&r, &used, &other), 0);
     }
 }
 
-/* A plan whose reads were refused in any of its calls is not used, and if it was, is left at once. */
+/* A plan whose reads were refused in any call of a trial is not used. If it is in use, it is left as soon as a look finds this. */
 static void test_refused_reads(void **state)
 {
+    struct program p = program_of(1000, 500);
+
     (void)state;
-    for (int k = 0; k < HX_ROUND_CALLS; k++) {
+    for (int k = 0; k < HX_LOOK_CALLS; k++) {
         struct hx_rivalry r;
         uint32_t used, other;
         hx_rivalry_begin(&r);
-        for (int i = 0; i < HX_ROUND_CALLS; i++)
-            r.ns[i] = i / 4 == 1 ? 10 : 1000;
-        r.faster = k / 4 == 1;
-        r.ns[k] = HX_ROUND_NEVER;
-        assert_int_equal(hx_rivalry_decide(&r, &used, &other), k / 4 != 1);
-        hx_rivalry_begin(&r);
-        for (int i = 0; i < HX_ROUND_CALLS; i++) /* slower, but it works */
-            r.ns[i] = i / 4 == 1 ? 1000 : HX_ROUND_NEVER;
-        assert_int_equal(hx_rivalry_decide(&r, &used, &other), 1);
+        r.timed = HX_TRIAL_CALLS;
+        for (int i = 0; i < HX_TRIAL_CALLS; i++)
+            r.ns[i] = i / HX_LOOK_CALLS == 1 ? 10 : 1000;
+        r.ns[HX_LOOK_CALLS + k] = HX_NS_NEVER;
+        assert_int_equal(hx_rivalry_decide(&r, &used, &other), 0);
     }
+    calls_run(&p, 1000);
+    assert_int_equal(p.rivalry.in_use, 1);
+    p.fixed[1] = HX_NS_NEVER;
+    calls_run(&p, HX_LOOK_RAREST + 16 + 2 * HX_TRIAL_CALLS);
+    assert_int_equal(p.rivalry.in_use, 0);
+    calls_run(&p, 100000);
+    assert_int_equal(p.rivalry.in_use, 0);
+    p = program_of(HX_NS_NEVER, HX_NS_NEVER);
+    calls_run(&p, 10000);
+    assert_int_equal(p.changes, 0);
 }
 
 /* Two ranks with times of their own use the same plan in every call, as long as they exchange the longest ones. */
 static void test_ranks_agree(void **state)
 {
     struct hx_rivalry ranks[2];
+    int changes = 0;
 
     (void)state;
     srand(7);
@@ -136,28 +218,32 @@ static void test_ranks_agree(void **state)
         hx_rivalry_begin(&ranks[i]);
     for (int call = 0; call < 200000; call++) {
         enum hx_rivalry_now now[2];
-        int rival[2];
+        int rival[2], changed;
         uint32_t used, other;
         for (int i = 0; i < 2; i++) {
-            now[i] = hx_rivalry_next(&ranks[i], (const uint32_t[]){16, 0}, &rival[i]);
+            now[i] = hx_rivalry_next(&ranks[i], warm, &rival[i]);
             if (now[i] != HX_RIVALRY_PLAIN)
                 ranks[i].ns[ranks[i].timed - 1] = (uint32_t)rand() % 1000;
         }
         assert_int_equal(now[0], now[1]);
         assert_int_equal(rival[0], rival[1]);
-        if (now[0] != HX_RIVALRY_LAST)
+        if (now[0] != HX_RIVALRY_AGREE)
             continue;
-        for (int k = 0; k < HX_ROUND_CALLS; k++)
+        for (int k = 0; k < ranks[0].timed; k++)
             ranks[0].ns[k] = ranks[1].ns[k] = ranks[0].ns[k] > ranks[1].ns[k] ? ranks[0].ns[k] : ranks[1].ns[k];
-        assert_int_equal(hx_rivalry_decide(&ranks[0], &used, &other), hx_rivalry_decide(&ranks[1], &used, &other));
+        changed = hx_rivalry_decide(&ranks[0], &used, &other);
+        assert_int_equal(changed, hx_rivalry_decide(&ranks[1], &used, &other));
+        changes += changed;
     }
+    assert_true(changes > 2);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changes_over_and_back), cmocka_unit_test(test_rounds_become_rare), cmocka_unit_test(test_noise_decides_nothing),
-        cmocka_unit_test(test_refused_reads), cmocka_unit_test(test_ranks_agree),
+        cmocka_unit_test(test_order_of_calls), cmocka_unit_test(test_changes_over_and_back), cmocka_unit_test(test_trials_become_rare),
+        cmocka_unit_test(test_wrong_change_is_short), cmocka_unit_test(test_slow_moment_is_forgotten),
+        cmocka_unit_test(test_noise_decides_nothing), cmocka_unit_test(test_refused_reads), cmocka_unit_test(test_ranks_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
