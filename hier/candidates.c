@@ -286,7 +286,7 @@ static void candidates_list(struct candidate_list *list, enum hx_coll coll, int 
     const struct hx_planner *planner = list->planner;
     int hier = planner->shape->nnodes > 1 && planner->shape->max_local > 1 && composes;
     struct hx_forced forced = planner->forced[coll];
-    int wants_hier = forced.plan && !strcmp(forced.plan, "hier");
+    int wants_hier = forced.plan && !strcmp(forced.plan, hx_forced_hier);
 
     if (hier && (!forced.plan || wants_hier))
         hier_add(list, coll, root, bytes);

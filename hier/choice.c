@@ -100,6 +100,23 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     losers_explain(planner, candidates, n, best, bytes);
 }
 
+hx_status_t hx_planner_make(struct hx_planner *planner, const struct hx_candidate *candidate, uint64_t count, uint32_t elem_bytes,
+                            uint64_t slice_bytes, struct hx_choice *choice)
+{
+    hx_status_t status = hx_planner_plan(planner, candidate, &choice->plan);
+
+    if (status != HX_SUCCESS)
+        return status;
+    status = hx_planner_slices(planner, candidate, choice->plan, count, elem_bytes, slice_bytes, choice);
+    if (status == HX_SUCCESS && choice->slot_bytes <= planner->bank_bytes) {
+        choice->turns = hx_planner_turns(planner, candidate->coll, choice->slot_bytes);
+        return HX_SUCCESS;
+    }
+    hx_plan_release(choice->plan);
+    choice->plan = NULL;
+    return status;
+}
+
 /* The tuned plan, or else the cheapest, for whose slots there is room; of long elements there may be none for one that needs them. */
 static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, struct hx_traits traits,
                                 uint64_t count, uint32_t elem_bytes, const struct hx_table_entry **tuned, struct hx_choice *choice)
@@ -113,15 +130,8 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
         uint64_t slice_bytes = *best >= 0 ? (*tuned)->slice_bytes : 0;
         if (*best < 0)
             *best = hx_planner_best(planner, candidates, *n, bytes);
-        if ((status = hx_planner_plan(planner, &candidates[*best], &choice->plan)) != HX_SUCCESS)
-            return status;
-        status = hx_planner_slices(planner, &candidates[*best], choice->plan, count, elem_bytes, slice_bytes, choice);
-        if (status == HX_SUCCESS && choice->slot_bytes <= planner->bank_bytes) {
-            choice->turns = hx_planner_turns(planner, coll, choice->slot_bytes);
-            return HX_SUCCESS;
-        }
-        hx_plan_release(choice->plan);
-        if (status != HX_SUCCESS)
+        status = hx_planner_make(planner, &candidates[*best], count, elem_bytes, slice_bytes, choice);
+        if (status != HX_SUCCESS || choice->plan)
             return status;
         candidates[*best] = candidates[--*n];
     }

@@ -20,7 +20,7 @@ struct item {
     int64_t from, below;
 };
 
-static const char item_hier[] = "hier";
+const char hx_forced_hier[] = "hier";
 
 /* Returns 0, or -1 for sizes that are none. */
 static int range_parse(struct item *item)
@@ -51,11 +51,11 @@ static int item_parse(const char *text, struct item *item, const char **next)
 static const char *item_name(const struct item *item)
 {
     static const char shown[] = "flat(";
-    int is_hier = item->name == (int)strlen(item_hier) && !strncmp(item->text, item_hier, (size_t)item->name);
+    int is_hier = item->name == (int)strlen(hx_forced_hier) && !strncmp(item->text, hx_forced_hier, (size_t)item->name);
     size_t before = strlen(shown), length = (size_t)item->name;
 
     if (is_hier)
-        return item_hier;
+        return hx_forced_hier;
     if (length > before + 1 && !strncmp(item->text, shown, before) && item->text[length - 1] == ')')
         return hx_algorithm_name(item->text + before, length - before - 1);
     return hx_algorithm_name(item->text, length);
@@ -181,7 +181,7 @@ hx_status_t hx_forced_check(const struct hx_planner *planner)
             enum hx_coll coll;
             unsigned scope;
             const char *also;
-        } checks[] = {{"HX_", forced->plan, (enum hx_coll)c, flat, "hier"}, /* of one level: forces nothing */
+        } checks[] = {{"HX_", forced->plan, (enum hx_coll)c, flat, hx_forced_hier}, /* of one level: forces nothing */
                       {"HX_INTRA_", forced->intra, (enum hx_coll)c, HX_SCOPE_INTRA, NULL},
                       {"HX_INTER_", forced->inter, hier ? hx_candidate_between((enum hx_coll)c) : (enum hx_coll)c,
                        HX_SCOPE_INTER, NULL}};

@@ -36,6 +36,7 @@ static inline unsigned hx_fine_window_max(const struct hx_plan *plan)
 struct hx_forced { /* algorithm names from the settings, or those that hold for one size; NULL: the choice is free */
     const char *plan, *intra, *inter;
 };
+extern const char hx_forced_hier[]; /* the name of all composed plans */
 
 struct hx_cached_plan {
     struct hx_plan *plan;
@@ -112,7 +113,11 @@ size_t hx_planner_live_slots(const struct hx_plan *plan, const struct hx_sizes *
 
 /* The plan of a candidate, from the cache or new. The caller gets a reference. */
 hx_status_t hx_planner_plan(struct hx_planner *planner, const struct hx_candidate *candidate, struct hx_plan **out);
-/* choice.c: see choose of struct hx_planner_ops. */
+/* choice.c: the plan of a candidate, its slices and turns. If the slots of a rank have no room for it, choice->plan is NULL.
+ * slice_bytes: as for hx_planner_slices. */
+hx_status_t hx_planner_make(struct hx_planner *planner, const struct hx_candidate *candidate, uint64_t count, uint32_t elem_bytes,
+                            uint64_t slice_bytes, struct hx_choice *choice);
+/* See choose of struct hx_planner_ops. */
 hx_status_t hx_planner_choose(struct hx_planner *planner, enum hx_coll coll, int root, struct hx_traits traits,
                               uint64_t count, uint32_t elem_bytes, struct hx_choice *choice);
 

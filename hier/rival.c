@@ -8,7 +8,6 @@
 #include "hier/planner.h"
 #include "runtime/base/error.h"
 #include <stdlib.h>
-#include <string.h>
 
 /* A system call that reads less is not faster than a slot: its own time is that of a copy of so many bytes. */
 #define LEAST_FETCH_BYTES 16384.0
@@ -35,19 +34,6 @@ static double fetch_bytes(const struct hx_planner *planner, const struct hx_cand
     return counts.calls > 0 ? counts.fetched * bytes / counts.calls : 0;
 }
 
-/* The candidate of this plan's name, -1: none. Not from the cache of plans, which may have forgotten it on some ranks only. */
-static int candidate_named(const struct hx_candidate *candidates, int n, const char *plan)
-{
-    char name[HX_CANDIDATE_NAME_BYTES];
-
-    for (int i = 0; i < n; i++) {
-        hx_candidate_name(&candidates[i], name);
-        if (!strcmp(name, plan))
-            return folds_at_once(&candidates[i]) ? i : -1;
-    }
-    return -1;
-}
-
 /* The cheapest rival of chosen among n candidates, -1: none that is worth a try. *us: its predicted time. */
 static int rival_find(const struct hx_planner *planner, const struct hx_candidate *chosen, const struct hx_candidate *candidates, int n,
                       double bytes, double *us)
@@ -67,33 +53,15 @@ static int rival_find(const struct hx_planner *planner, const struct hx_candidat
     return best;
 }
 
-/* Plan and slices of the rival. Without room for its slots, there is none: rival->plan is NULL. */
-static hx_status_t rival_make(struct hx_planner *planner, const struct hx_candidate *candidate, uint64_t count, uint32_t elem_bytes,
-                              struct hx_choice *rival)
-{
-    hx_status_t status = hx_planner_plan(planner, candidate, &rival->plan);
-
-    if (status != HX_SUCCESS)
-        return status;
-    status = hx_planner_slices(planner, candidate, rival->plan, count, elem_bytes, 0, rival);
-    if (status == HX_SUCCESS && rival->slot_bytes <= planner->bank_bytes) {
-        rival->turns = hx_planner_turns(planner, candidate->coll, rival->slot_bytes);
-        return HX_SUCCESS;
-    }
-    hx_plan_release(rival->plan);
-    rival->plan = NULL;
-    return status;
-}
-
 hx_status_t hx_planner_rival(struct hx_planner *planner, const struct hx_plan *chosen, struct hx_traits traits, uint64_t count,
                              uint32_t elem_bytes, struct hx_choice *rival)
 {
     const double bytes = hx_planner_vector_bytes(planner, chosen->coll, count, elem_bytes);
-    struct hx_candidate *candidates;
+    struct hx_candidate *candidates, ours;
     hx_status_t status = HX_SUCCESS;
     const char *fallback;
     double us = 0;
-    int n, ours, best = -1;
+    int n, best = -1;
 
     rival->plan = NULL;
     if (planner->shape->nnodes > 1 || !planner->single_copy || bytes < LEAST_FETCH_BYTES)
@@ -102,11 +70,11 @@ hx_status_t hx_planner_rival(struct hx_planner *planner, const struct hx_plan *c
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
     planner->cost.shared_alloc = traits.shared_alloc;
     n = hx_planner_candidates(planner, chosen->coll, chosen->root, traits.folding, bytes, candidates, &fallback);
-    ours = candidate_named(candidates, n, chosen->name);
-    if (ours >= 0)
-        best = rival_find(planner, &candidates[ours], candidates, n, bytes, &us);
+    /* by its name, not from the cache of plans, which may have forgotten it on some ranks only */
+    if (hx_candidate_find(candidates, n, chosen->name, planner->shape, 0, &ours) >= 0)
+        best = rival_find(planner, &ours, candidates, n, bytes, &us);
     if (best >= 0)
-        status = rival_make(planner, &candidates[best], count, elem_bytes, rival);
+        status = hx_planner_make(planner, &candidates[best], count, elem_bytes, 0, rival);
     free(candidates);
     return status;
 }

@@ -9,7 +9,7 @@
 #     --ranks "N..."               2 4 (ahead: 4 8), all on this machine
 #     --peers "NAME..."            here openmpi mpich. With more ranks than cores MPICH takes milliseconds for a call: its ranks do not yield
 #     --launches N                 of each side at each point (3)
-#     --bench "OPTION..."          more options of coll_bench (with more ranks than cores: --repetitions 30)
+#     --bench "OPTION..."          more options of coll_bench (with more ranks than cores: --repetitions 30; MPICH then makes one call in each)
 #     --csv FILE                   write every point and peer
 #     --root DIR                   Debian 13 with the peers (build/debian13-peers); made if it is missing: this takes minutes
 #     --prepare yes                make the root and build there, and measure nothing
@@ -57,17 +57,17 @@ prepare() {
 
 # N: set the command with which each peer starts N ranks, one per core if there are enough cores
 commands() {
-    local openmpi="--bind-to core" mpich="-bind-to core"
+    local openmpi="--bind-to core" mpich="-bind-to core" few=""
     bench=${given[bench]:-}
     if [ "$1" -gt "$(nproc)" ]; then
-        openmpi="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1" mpich=""
+        openmpi="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1" mpich="" few=" --iterations 1 --warmup 2"
         bench=${bench:---repetitions 30}
     fi
     [ "$(id -u)" != 0 ] || openmpi="--allow-run-as-root $openmpi"
     openmpi="mpirun.openmpi $openmpi --mca pml ob1 --mca btl"
     command=([here]="$openmpi self,vader -n {n} $build/tools/coll_bench_mpi"
         [openmpi]="$enter $openmpi self,sm -n {n} build-openmpi/tools/coll_bench_mpi"
-        [mpich]="$enter mpiexec.mpich $mpich -n {n} build-mpich/tools/coll_bench_mpi")
+        [mpich]="$enter mpiexec.mpich $mpich -n {n} build-mpich/tools/coll_bench_mpi$few")
 }
 
 part() { # LOOP COLLECTIVES SIZES RANKS
@@ -90,9 +90,9 @@ part() { # LOOP COLLECTIVES SIZES RANKS
 # LOOP: the mean ratio to the best peer, over all its points and numbers of ranks
 summary() {
     awk -F, -v loop="$1" 'FNR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-        $at["best"] == 1 { n++; sum += log($at["ratio"]); slower += $at["low95"] > 1 }
-        END { printf "%s: geometric mean against the best peer of each point %.3f, %d points; %d slower (95 %% interval above 1)\n",
-            loop, exp(sum / n), n, slower }' \
+        $at["best"] == 1 { n++; sum += log($at["ratio"]); above += $at["ratio"] > 1; slower += $at["low95"] > 1 }
+        END { printf "%s: geometric mean against the best peer of each point %.3f; of %d points %d have a ratio above 1, and %d of these an interval above 1\n",
+            loop, exp(sum / n), n, above, slower }' \
         "$csv/$1".*.csv
 }
 
