@@ -41,6 +41,13 @@ def implicit(comm):
     print("end", flush=True)
 
 
+def held(comm):
+    """The program ends and still holds a request. It cannot wait any more, so the end of the program does."""
+    global kept
+    kept = comm.iallreduce(x)
+    print("end", flush=True)
+
+
 def leaves(comm):
     if comm.rank == 1:
         sys.exit(3)
@@ -116,6 +123,21 @@ def wrong_result(comm):
     comm.allreduce(x, hierax.Op(lambda a, b: a[:3]))
 
 
+def number_result(comm):
+    """A number of Python is as long as two float32."""
+    comm.allreduce(np.ones(2, "f4"), hierax.Op(lambda a, b: 1.5))
+
+
+def calls_in_operation(comm):
+    def calls(a, b):
+        try:
+            comm.barrier()
+        except hierax.StateError as error:
+            print("make the call after the collective" in error.detail, flush=True)
+        return a + b
+    comm.allreduce(x, hierax.Op(calls))
+
+
 def outlive(comm):
     """Arrays of comm.empty keep their content after finalize."""
     kept, view = comm.empty((100, 100)), comm.empty(5000, "u1")[7:9]
@@ -182,6 +204,6 @@ elif sys.argv[1] == "bad_setting":
     except hierax.EnvError as error:
         print("HX_TIMEOUT" in str(error), flush=True)
     sys.exit()
-world = hierax.init()
+world = hierax.init({"HX_CHECK": True})
 hooks = [sys.excepthook]
 globals()[sys.argv[1]](world)

@@ -26,6 +26,8 @@ ends 1 own_hook mine "KeyError: 'no input'"
 ends 1 raising_hook "the hook itself"
 ends 0 implicit end
 count 0 "hierax:" implicit
+ends 0 held end
+count 0 "hierax:" held
 ends 3 leaves True
 ends 137 dies "dead True HX_ERR_PEER_DEAD" later
 count 3 "dead True" dies
@@ -35,6 +37,8 @@ ends 1 operation "ZeroDivisionError: in the function" "ZeroDivisionError in the 
 ends 130 interrupt "KeyboardInterrupt in the function of a hierax.Op"
 ends 1 exit_in_operation "SystemExit in the function of a hierax.Op"
 ends 1 wrong_result "3 elements of float64, expected 10 of float64"
+ends 1 number_result "returned a number"
+ends 0 calls_in_operation True
 ends 0 outlive kept
 ends 0 second_init "first works"
 ends 0 bad_setting True

@@ -53,7 +53,34 @@ def memory():
         refuses(hierax.ArgError, "x is read-only", comm.bcast, frozen)
     refuses(hierax.ArgError, "overlap", comm.allreduce, square[0], out=square.reshape(16)[2:6])
     refuses(hierax.ArgError, "overlap", comm.allgather, square[0], out=square.reshape(16)[:4 * size] if size < 4 else square)
-    refuses(hierax.ArgError, "not aligned", comm.allreduce, np.zeros(33, "u1")[1:].view("f8"))
+    refuses(hierax.ArgError, "x is not aligned", comm.allreduce, np.zeros(33, "u1")[1:].view("f8"))
+    refuses(hierax.ArgError, "x is not aligned", comm.allreduce, memoryview(bytearray(33))[1:].cast("d"))
+    refuses(hierax.ArgError, "out is not aligned", comm.allreduce, x, out=memoryview(bytearray(33))[1:].cast("d"))
+    masked = np.ma.array(x, mask=[0, 1, 0, 0])
+    refuses(TypeError, "masked", comm.allreduce, masked)
+    refuses(TypeError, "masked", comm.allreduce, x, out=masked)
+
+
+class Tensor:
+    """An array by DLPack alone, whose capsule can be used once."""
+
+    def __init__(self, array):
+        self.array, self.capsule = array, array.__dlpack__()
+
+    def __dlpack__(self):
+        return self.capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def dlpack():
+    tensor = Tensor(x)
+    assert (comm.allreduce(tensor) == x * size).all()  # it leaves the capsule, which numpy then uses for the type of the result
+    refuses(TypeError, "x: __dlpack__() of Tensor", comm.allreduce, tensor)
+    tensor.capsule = 5
+    refuses(TypeError, "x: __dlpack__() of Tensor", comm.allreduce, tensor)
+    refuses(TypeError, "x is PyCapsule", comm.allreduce, x.__dlpack__())
 
 
 def shapes():
@@ -79,25 +106,39 @@ def types():
     refuses(TypeError, "x is None", comm.allreduce, None)
     refuses(TypeError, "x is list", comm.allreduce, [1, 2])
     refuses(TypeError, "x is missing", comm.allreduce)
-    refuses(TypeError, "op is int", comm.allreduce, x, 3)
-    refuses(TypeError, "no argument 'oup'", comm.allreduce, x, oup=x)
+    refuses(TypeError, ["op is 3", "MAXLOC", "hierax.Op("], comm.allreduce, x, 3)
+    refuses(TypeError, "no argument 'oup': expected x, op, out", comm.allreduce, x, oup=x)
+    refuses(TypeError, "op is 'sum'", comm.plan_info, "allreduce", 1, op="sum")
+    refuses(TypeError, ["dtype is 'flaot32'", "float32"], comm.plan_info, "allreduce", 1, "flaot32")
+    refuses(hierax.ArgError, "datatype 999", comm.plan_info, "allreduce", 1, 999)
+    refuses(ValueError, "shape (2, -3)", comm.empty, (2, -3))
+    refuses(hierax.ArgError, ["float128", "complex128"], comm.allreduce, np.zeros(2, np.longdouble))
+    refuses(hierax.ArgError, "out has elements of float64 (8 bytes), but x of >f8", comm.allgather, np.zeros(2, ">f8"),
+            out=np.zeros(2 * size))
+    refuses(hierax.ArgError, "datetime64[ms]", comm.allgather, np.zeros(2, "M8[s]"), out=np.zeros(2 * size, "M8[ms]"))
+    refuses(hierax.ArgError, "bcast cannot change", comm.bcast, np.float64(3))
+    refuses(TypeError, "pass out", comm.allgather, memoryview(np.zeros(2, [("Offset", "f8")])))  # the name has an O: no object
     refuses(TypeError, "twice", comm.allreduce, x, x=x)
     refuses(TypeError, "at most 3", comm.allreduce, x, hierax.SUM, None, None)
-    refuses(hierax.ArgError, "byte order", comm.allreduce, np.zeros(2, ">f4"))
+    refuses(hierax.ArgError, [">f4", "byte order"], comm.allreduce, np.zeros(2, ">f4"))
     refuses(hierax.ArgError, "AVG of bool", comm.allreduce, np.zeros(2, "?"), hierax.AVG)
     refuses(hierax.ArgError, "avg is not defined for int32", comm.allreduce, np.zeros(2, "i4"), hierax.AVG)
     refuses(hierax.ArgError, "minloc is not defined for float64", comm.allreduce, x, hierax.MINLOC)
     refuses(hierax.ArgError, "64 bits", comm.allreduce, 2**63)
-    refuses(hierax.ArgError, "bcast cannot change", comm.bcast, 3) if rank == 0 else None
+    refuses(hierax.ArgError, "bcast cannot change", comm.bcast, 3)
     packed = np.zeros(2, [("value", "f8"), ("index", "i4")])
     wide = np.zeros(2, [("value", "f8"), ("index", "i8")])
     turned = np.zeros(2, [("index", "i4"), ("value", "f4")])
     for record in (packed, wide, turned):
-        refuses(hierax.ArgError, "packed pair", comm.allreduce, record, hierax.MINLOC)
+        refuses(hierax.ArgError, "hierax.pair", comm.allreduce, record, hierax.MINLOC)
     refuses(TypeError, "float32, float64", hierax.pair, "int8")
 
 
 def integers():
+    refuses(hierax.ArgError, "does not fit in 32 bits", comm.bcast, x, 10**5000)  # Python refuses to write this number
+    refuses(hierax.ArgError, "counts[0] = 4.0", comm.allgatherv, x, [4.0] * size)
+    refuses(TypeError, "counts is int", comm.allgatherv, x, 4)
+    refuses(TypeError, "ranks is int", comm.create_group, 3)
     for root in (2**32, -2**32, 2**64, 2**31):
         refuses(hierax.ArgError, str(root), comm.bcast, x, root)
     refuses(hierax.ArgError, [f"root {size}", f"0 to {size - 1}"], comm.bcast, x, size)
@@ -112,6 +153,10 @@ def states():
     refuses(hierax.StateError, "runs already", hierax.init)
     refuses(hierax.StateError, "finalize", comm.free)
     copy = comm.dup()
+    with copy.group():
+        refuses(hierax.StateError, "group", copy.free)  # and it stays usable
+        total = copy.allreduce(x)
+    assert (total == x * size).all()
     copy.free()
     refuses(hierax.StateError, "freed", copy.allreduce, x)
     refuses(hierax.StateError, "freed", copy.free)
@@ -140,7 +185,7 @@ def classes():
         assert (type(error), error.status, error.name) == (hierax.ArgError, 1, "HX_ERR_ARG"), error
 
 
-for part in (memory, shapes, types, integers, states, classes):
+for part in (memory, dlpack, shapes, types, integers, states, classes):
     part()
     assert comm.allreduce(1) == size, part
 hierax.finalize()

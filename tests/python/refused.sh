@@ -6,6 +6,7 @@ ranks 2 1 refused.py
 ranks 3 2,1 refused.py
 ranks 2 1 again.py
 ranks 3 2,1 again.py
+ranks 1 1 no_memory.py
 ranks 2 1 requests.py
 ranks 3 2,1 requests.py HX_PROGRESS_THREAD=1
 ranks 2 1 messages.py

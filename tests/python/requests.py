@@ -125,6 +125,41 @@ def persistent():
     comm.allreduce_init(a).free()
 
 
+def freed():
+    """A communicator that is freed lives on in its requests."""
+    copy = comm.dup()
+    prepared, active = copy.allreduce_init(x), copy.iallreduce(x)
+    copy.free()
+    assert (active.wait() == x * size).all() and (prepared.start().wait() == x * size).all()
+    prepared.free()
+
+
+def cancelled():
+    """A task that no longer waits leaves the request as it is; other loops may wait for it too."""
+    async def main():
+        request = comm.iallreduce(x)
+
+        async def one():
+            return await request
+        task = asyncio.create_task(one())
+        await asyncio.sleep(0)
+        task.cancel()
+        assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], (asyncio.CancelledError, np.ndarray))
+        return await request
+    assert (asyncio.run(main()) == x * size).all()
+    for _ in range(20):
+        request, results = comm.iallreduce(x), []
+
+        async def one():
+            results.append(await request)
+        group = [threading.Thread(target=lambda: asyncio.run(one())) for _ in range(3)]
+        for thread in group:
+            thread.start()
+        for thread in group:
+            thread.join()
+        assert len(results) == 3 and all(result is results[0] for result in results)
+
+
 def dropped():
     """The buffers of a request that the program has dropped stay until it is complete."""
     big = np.ones(100_000)
@@ -153,7 +188,7 @@ def memory():
     assert gone() is None
 
 
-for part in (waits, tasks, sleeping, threads, groups, persistent, dropped, memory):
+for part in (waits, tasks, sleeping, threads, groups, persistent, freed, cancelled, dropped, memory):
     part()
 kept = comm.allreduce_init(x)  # finalize releases it
 hierax.finalize()

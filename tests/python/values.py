@@ -231,6 +231,19 @@ def shared_memory():
     assert comm.empty(0).size == 0
 
 
+def elements():
+    """An element of an array of numpy gives one of the same type, as a number of Python gives a number."""
+    for kind in (np.float32, np.float64, np.int8, np.uint64, np.complex64, np.bool_):
+        total = comm.allreduce(kind(1))
+        assert type(total) is kind and total == kind(size), kind
+    request = comm.iscan(np.int16(2))
+    assert request.out is None and request.wait() == 2 * (rank + 1) and type(request.wait()) is np.int16
+    assert (comm.allgather(np.float32(rank)) == np.arange(size)).all()
+    types = ["float32", "int64", np.dtype("f8"), np.complex64, hierax.BFLOAT16]
+    assert len({str(comm.plan_info("allreduce", 10, dtype)) for dtype in types}) >= 1 + (size > 1)
+    assert comm.empty(3, hierax.INT16).dtype == np.int16
+
+
 def communicators():
     half = comm.split(rank % 2, key=-rank)
     members = [r for r in range(size) if r % 2 == rank % 2]
@@ -248,7 +261,7 @@ def communicators():
     assert size == 1 or (plan["rounds"] > 0 and plan["plan"]), plan
 
 
-for part in (reductions, every_form, in_place, lists, numbers, buffers, pairs, shared_memory, communicators):
+for part in (reductions, every_form, in_place, lists, numbers, buffers, pairs, shared_memory, elements, communicators):
     part()
 hierax.finalize()
 assert not hierax.is_running()

@@ -2,6 +2,7 @@
 """Element types of arrays that the extension module does not know at a glance, and new arrays. The extension module calls these."""
 import array
 import math
+import operator
 import sys
 
 from . import _native
@@ -37,20 +38,45 @@ def of_pair(dtype):
     return code if (dtype.itemsize, at_first, at_second) == (item_bytes, 0, at) else None
 
 
-def of_numpy(x):
-    """(type, bytes of an element) of an array whose dtype is no plain one, or of a subclass of ndarray."""
-    dtype = x.dtype
-    if getattr(dtype, "hasobject", False):
+def of_dtype(dtype):
+    """The type of Hierax for a dtype of numpy, else None."""
+    if dtype.hasobject:
         raise TypeError(f"elements of dtype {dtype} are Python objects, which cannot be sent")
-    if getattr(dtype, "names", None):
-        code = of_pair(dtype)
-    else:
-        code = _CODES.get(dtype.name) if getattr(dtype, "isnative", True) else None
-    return _native._OTHER if code is None else code, dtype.itemsize
+    if dtype.names:
+        return of_pair(dtype)
+    return _CODES.get(dtype.name) if dtype.isnative else None
+
+
+def of_numpy(x):
+    """(type, bytes of an element) of an array whose dtype is not a plain one, or of a subclass of ndarray."""
+    masked = sys.modules.get("numpy.ma")
+    if masked and isinstance(x, masked.MaskedArray):
+        raise TypeError("masked arrays are refused, because their masks would be lost: pass array.filled(value) or array.data")
+    code = of_dtype(x.dtype)
+    return _native._OTHER if code is None else code, x.dtype.itemsize
+
+
+def code_of(dtype):
+    """The type of Hierax for one of its constants, the name of a type, or a dtype of numpy."""
+    if dtype in _CODES:
+        return _CODES[dtype]
+    if isinstance(dtype, int):
+        return dtype  # Hierax checks it
+    numpy = sys.modules.get("numpy")
+    try:
+        code = of_dtype(numpy.dtype(dtype)) if numpy else None
+    except TypeError:
+        code = None
+    if code is None:
+        raise TypeError(f"dtype is {dtype!r}: expected one of {' '.join(_CODES)}, a dtype of numpy, or a constant as hierax.FLOAT32")
+    return code
 
 
 def new_like(x, shape):
     """An array of this shape, of the type of x: an array of `array`, a tensor, a bytearray, else a memoryview."""
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(x, numpy.generic):  # an element of an array
+        return numpy.empty(shape, x.dtype)
     if isinstance(x, array.array):
         return array.array(x.typecode, bytes(math.prod(shape) * x.itemsize))
     if isinstance(x, (bytes, bytearray)):
@@ -58,13 +84,15 @@ def new_like(x, shape):
     if hasattr(x, "new_empty"):  # PyTorch
         return x.new_empty(shape)
     if hasattr(x, "__dlpack__"):
-        numpy = sys.modules.get("numpy")
         if numpy:
             return numpy.empty(shape, numpy.from_dlpack(x).dtype)
         raise TypeError(f"a new result like {type(x).__name__} needs numpy: pass out")
     view = memoryview(x)
+    code = view.format.lstrip("@=<")
+    if len(code) != 1 or code not in "?bBhHiIlLqQnNefdc":  # a memoryview cannot have other elements
+        raise TypeError(f"a new result like {type(x).__name__} is not possible for elements of format {view.format}: pass out")
     flat = memoryview(bytearray(math.prod(shape) * view.itemsize))
-    return flat.cast(view.format.lstrip("@=<"), shape) if 0 not in shape else flat.cast(view.format.lstrip("@=<"))
+    return flat.cast(code, shape) if 0 not in shape else flat.cast(code)
 
 
 def view(buffer, code):
@@ -83,10 +111,14 @@ def view(buffer, code):
 
 def empty(comm, shape, dtype="d"):
     """The array of Comm.empty()."""
-    shape = (shape,) if not hasattr(shape, "__iter__") else tuple(shape)
+    shape = tuple(map(operator.index, shape if hasattr(shape, "__iter__") else (shape,)))
+    if min(shape, default=0) < 0:
+        raise ValueError(f"shape {shape}: expected lengths of 0 or more")
+    dtype = _NAMES.get(dtype, dtype) if isinstance(dtype, int) else dtype
     try:
         import numpy
     except ImportError:
+        dtype = _FORMATS.get(_CODES.get(dtype), dtype)
         item_bytes = array.array(dtype).itemsize
         memory = memoryview(comm.alloc(math.prod(shape) * item_bytes))
         return memory.cast(dtype, shape)

@@ -65,6 +65,10 @@ BY_NAME = {
 }
 
 
+for _kind in (Error, *BY_NAME.values()):  # tracebacks show the name by which programs know it
+    _kind.__module__ = "hierax"
+
+
 def make(status, text, detail):
     """The exception for a status, its text "NAME: meaning" and the detail. Called by the extension module."""
     name, _, meaning = text.partition(": ")

@@ -16,10 +16,10 @@ _progress_thread = False
 def init(settings=None, bootstrap=None):
     """Start Hierax, and return the communicator of all ranks. Every rank calls it.
 
-    settings: {"HX_TIMEOUT": 10, ...}; they take precedence over the environment.
+    settings: {"HX_TIMEOUT": 10, "HX_CHECK": True, ...}; they take precedence over the environment.
     bootstrap: an object with rank, size, put(key, value), fence() and get(key), if no launcher has started the ranks."""
     global _progress_thread
-    settings = dict(settings or {})
+    settings = {name: int(value) if isinstance(value, bool) else value for name, value in dict(settings or {}).items()}
     comm = _native.init(settings, bootstrap)
     _progress_thread = str(settings.get("HX_PROGRESS_THREAD", os.environ.get("HX_PROGRESS_THREAD", "0"))).lower() in _TRUE
     _hook()
@@ -84,13 +84,13 @@ def _uncaught(kind, value, trace):
     finally:
         comm = _native.world()
         if comm is not None and comm.size > 1 and not hasattr(sys, "ps1") and not sys.flags.interactive:
-            text = f"{kind.__name__}: {value}".replace("\n", " ")
+            text = f"{kind.__name__}: {value}".replace("\n", " ").removesuffix(": ")
             abort(130 if issubclass(kind, KeyboardInterrupt) else 1, text)
 
 
 def _at_exit():
     if is_running():
         try:
-            _native.finalize()
+            _native.finalize(True)  # the program cannot wait for its requests any more
         except Error as error:
             print(f"hierax: finalize at the end of the program: {error}", file=sys.stderr)

@@ -22,8 +22,8 @@ async def _readable(request):
     """Each task has its own descriptor: an event loop knows one reader for each. test() of another task closes the first."""
     loop = asyncio.get_running_loop()
     try:
-        fd = os.dup(request.fileno())
-    except (_errors.StateError, OSError):  # complete in the meantime
+        fd = request._copy_fileno()
+    except _errors.StateError:  # complete in the meantime
         return
     done = loop.create_future()
     loop.add_reader(fd, lambda: done.done() or done.set_result(None))

@@ -23,9 +23,14 @@ int hxpy_check_pair(const struct hxpy_call *call)
     const struct hxpy_view *in = &call->in, *out = &call->out;
     if (!in->object || !out->object)
         return 0;
-    if (in->dtype != out->dtype || in->item_bytes != out->item_bytes) {
-        hxpy_refuse("out has elements of %s (%zu bytes), but x of %s (%zu bytes)", hxpy_dtype_name(out->dtype), out->item_bytes,
-                    hxpy_dtype_name(in->dtype), in->item_bytes);
+    if (in->dtype != out->dtype || in->item_bytes != out->item_bytes ||
+        (in->dtype == HXPY_OTHER && !hxpy_numpy_same_type(in, out))) {
+        PyObject *theirs = hxpy_type_text(out), *ours = theirs ? hxpy_type_text(in) : NULL;
+        if (ours)
+            hxpy_refuse("out has elements of %s (%zu bytes), but x of %s (%zu bytes)", PyUnicode_AsUTF8(theirs), out->item_bytes,
+                        PyUnicode_AsUTF8(ours), in->item_bytes);
+        Py_XDECREF(theirs);
+        Py_XDECREF(ours);
         return -1;
     }
     const char *a = in->data, *b = out->data;
@@ -89,7 +94,7 @@ int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *
     call->in.object = call->out.object = call->used_op = NULL;
     call->in.buffer = call->out.buffer = NULL;
     call->in.capsule = call->out.capsule = NULL;
-    call->in.scalar = call->out.scalar = false;
+    call->in.scalar = call->out.scalar = call->in.unwrap = call->out.unwrap = false;
     call->send = NULL;
     call->receive = NULL;
     call->lists = NULL;
@@ -127,11 +132,4 @@ void hxpy_call_drop(struct hxpy_call *call)
     PyMem_Free(call->lists);
     call->lists = NULL;
     Py_CLEAR(call->used_op);
-}
-
-PyObject *hxpy_call_result(struct hxpy_call *call)
-{
-    if (!call->out.object)
-        Py_RETURN_NONE;
-    return call->out.scalar ? hxpy_scalar_value(&call->out) : Py_NewRef(call->out.object);
 }

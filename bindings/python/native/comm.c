@@ -5,19 +5,25 @@
 
 #include <string.h>
 
-PyObject *hxpy_comm_new(hx_comm_t *handle, bool world)
+hxpy_comm *hxpy_comm_new(void)
 {
     hxpy_comm *comm = PyObject_New(hxpy_comm, &hxpy_comm_type);
-    if (!comm)
-        return NULL;
+    if (comm) {
+        comm->handle = NULL;
+        comm->users = 0;
+        comm->world = false;
+        comm->group = NULL;
+    }
+    return comm;
+}
+
+void hxpy_comm_open(hxpy_comm *comm, hx_comm_t *handle, bool world)
+{
     comm->handle = handle;
     comm->generation = hxpy.generation;
     comm->rank = hx_rank(handle);
     comm->size = hx_size(handle);
-    comm->users = 0;
     comm->world = world;
-    comm->group = NULL;
-    return (PyObject *)comm;
 }
 
 int hxpy_comm_check(hxpy_comm *comm)
@@ -64,22 +70,18 @@ static hx_status_t make_group(hx_comm_t *comm, const struct making *with, hx_com
 
 static PyObject *make(hxpy_comm *comm, make_fn *fn, const struct making *with)
 {
-    char detail[512];
     hx_comm_t *out = NULL;
-    if (hxpy_comm_check(comm))
+    hxpy_comm *made = hxpy_comm_check(comm) ? NULL : hxpy_comm_new();
+    if (!made)
         return NULL;
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = fn(comm->handle, with, &out);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    if (status != HX_SUCCESS)
-        return hxpy_raise(status, detail);
-    if (!out)
-        Py_RETURN_NONE;
-    return hxpy_comm_new(out, false);
+    PyThreadState *state = hxpy_begin(comm);
+    int failed = hxpy_end(comm, state, fn(comm->handle, with, &out));
+    if (!failed && out) {
+        hxpy_comm_open(made, out, false);
+        return (PyObject *)made;
+    }
+    Py_DECREF(made);
+    return failed ? NULL : Py_NewRef(Py_None);
 }
 
 static PyObject *comm_split(PyObject *self, PyObject *args, PyObject *keywords)
@@ -107,7 +109,7 @@ static PyObject *comm_dup(PyObject *self, PyObject *unused)
 
 static PyObject *comm_create_group(PyObject *self, PyObject *ranks)
 {
-    PyObject *items = PySequence_Fast(ranks, "ranks is a list of integers"), *result = NULL;
+    PyObject *items = hxpy_integers(ranks, "ranks"), *result = NULL;
     if (!items)
         return NULL;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
@@ -131,8 +133,10 @@ static hx_status_t release(hxpy_comm *comm, char detail[512])
     PyThreadState *state = hxpy_enter();
     hx_status_t status = hx_comm_free(handle);
     if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, NULL);
+        hxpy_keep_detail(detail, status, NULL);
     hxpy_leave(state);
+    if (status != HX_SUCCESS)
+        comm->handle = handle; /* Hierax has freed nothing */
     return status;
 }
 
@@ -206,33 +210,37 @@ static PyObject *comm_empty(PyObject *self, PyObject *args, PyObject *keywords)
     return result;
 }
 
+static int get_dtype(PyObject *object, int *dtype)
+{
+    PyObject *module = PyImport_ImportModule("hierax._dtypes");
+    PyObject *code = module ? PyObject_CallMethod(module, "code_of", "O", object) : NULL;
+    int status = code ? hxpy_int(code, "dtype", dtype) : -1;
+    Py_XDECREF(code);
+    Py_XDECREF(module);
+    return status;
+}
+
 static PyObject *comm_plan_info(PyObject *self, PyObject *args, PyObject *keywords)
 {
     static char *allowed[] = {"collective", "count", "dtype", "op", "root", NULL};
     hxpy_comm *comm = (hxpy_comm *)self;
     const char *collective;
     PyObject *count_object, *op = NULL, *root_object = NULL;
+    PyObject *dtype_object = NULL;
     int dtype = HX_FLOAT32, root = 0;
     hx_plan_info_t info;
-    char detail[512];
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO|iOO:plan_info", allowed, &collective, &count_object, &dtype, &op,
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "sO|OOO:plan_info", allowed, &collective, &count_object, &dtype_object, &op,
                                      &root_object))
         return NULL;
     size_t count = PyLong_AsSize_t(count_object);
-    if (PyErr_Occurred() || (root_object && hxpy_int(root_object, "root", &root)) || hxpy_comm_check(comm))
+    if (PyErr_Occurred() || (dtype_object && get_dtype(dtype_object, &dtype)) || (root_object && hxpy_int(root_object, "root", &root)) || hxpy_comm_check(comm))
         return NULL;
-    if (op && !PyObject_TypeCheck(op, &hxpy_op_type))
-        return hxpy_refuse("op is %s: expected hierax.SUM or another operation", Py_TYPE(op)->tp_name);
+    if (hxpy_op_check(op))
+        return NULL;
     hx_op_t number = op ? ((hxpy_op *)op)->op : HX_SUM;
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_plan_info(comm->handle, collective, count, (hx_dtype_t)dtype, number, root, &info);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    if (status != HX_SUCCESS)
-        return hxpy_raise(status, detail);
+    PyThreadState *state = hxpy_begin(comm);
+    if (hxpy_end(comm, state, hx_plan_info(comm->handle, collective, count, (hx_dtype_t)dtype, number, root, &info)))
+        return NULL;
     return Py_BuildValue("{s:s,s:s,s:I,s:n,s:n}", "plan", info.plan, "network", info.network, "rounds", info.rounds,
                          "network_bytes", (Py_ssize_t)info.network_bytes, "shared_bytes", (Py_ssize_t)info.shared_bytes);
 }

@@ -76,9 +76,14 @@ int hxpy_dlpack_get(struct hxpy_view *view, const char *name)
         return -1;
     /* The capsule stays as it is, unconsumed: its destructor gives the tensor back when the view is dropped. */
     view->capsule = PyObject_CallMethod(view->object, "__dlpack__", NULL);
-    const struct tensor *t = view->capsule ? PyCapsule_GetPointer(view->capsule, "dltensor") : NULL;
-    if (!t)
+    if (!view->capsule)
         return -1;
+    const struct tensor *t = PyCapsule_IsValid(view->capsule, "dltensor") ? PyCapsule_GetPointer(view->capsule, "dltensor") : NULL;
+    if (!t) {
+        PyErr_Format(PyExc_TypeError, "%s: __dlpack__() of %s returned no new capsule with the name dltensor", name,
+                     Py_TYPE(view->object)->tp_name);
+        return -1;
+    }
     if (!on_host(t->device.type)) {
         hxpy_refuse("%s is in the memory of a GPU or another device: copy it to the host first", name);
         return -1;

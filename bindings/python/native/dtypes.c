@@ -7,15 +7,15 @@
 static const struct {
     int dtype;
     const char *name;
-    size_t bytes;
+    size_t bytes, alignment;
 } types[] = {
-    {HX_INT8, "int8", 1}, {HX_INT16, "int16", 2}, {HX_INT32, "int32", 4}, {HX_INT64, "int64", 8},
-    {HX_UINT8, "uint8", 1}, {HX_UINT16, "uint16", 2}, {HX_UINT32, "uint32", 4}, {HX_UINT64, "uint64", 8},
-    {HX_FLOAT16, "float16", 2}, {HX_BFLOAT16, "bfloat16", 2}, {HX_FLOAT32, "float32", 4}, {HX_FLOAT64, "float64", 8},
-    {HX_COMPLEX64, "complex64", 8}, {HX_COMPLEX128, "complex128", 16}, {HX_BYTE, "byte", 1},
-    {HX_FLOAT32_INDEX, "pair of float32 and int32", 8}, {HX_FLOAT64_INDEX, "pair of float64 and int32", 16},
-    {HX_INT32_INDEX, "pair of int32 and int32", 8}, {HX_INT64_INDEX, "pair of int64 and int32", 16},
-    {HXPY_BOOL, "bool", 1}, {HXPY_OTHER, "a type that Hierax cannot combine", 0},
+    {HX_INT8, "int8", 1, 1}, {HX_INT16, "int16", 2, 2}, {HX_INT32, "int32", 4, 4}, {HX_INT64, "int64", 8, 8},
+    {HX_UINT8, "uint8", 1, 1}, {HX_UINT16, "uint16", 2, 2}, {HX_UINT32, "uint32", 4, 4}, {HX_UINT64, "uint64", 8, 8},
+    {HX_FLOAT16, "float16", 2, 2}, {HX_BFLOAT16, "bfloat16", 2, 2}, {HX_FLOAT32, "float32", 4, 4}, {HX_FLOAT64, "float64", 8, 8},
+    {HX_COMPLEX64, "complex64", 8, 4}, {HX_COMPLEX128, "complex128", 16, 8}, {HX_BYTE, "byte", 1, 1},
+    {HX_FLOAT32_INDEX, "pair of float32 and int32", 8, 4}, {HX_FLOAT64_INDEX, "pair of float64 and int32", 16, 8},
+    {HX_INT32_INDEX, "pair of int32 and int32", 8, 4}, {HX_INT64_INDEX, "pair of int64 and int32", 16, 8},
+    {HXPY_BOOL, "bool", 1, 1}, {HXPY_OTHER, "a type that Hierax cannot combine", 0, 1},
 };
 
 const char *hxpy_dtype_name(int dtype)
@@ -32,6 +32,14 @@ size_t hxpy_dtype_bytes(int dtype)
         if (types[i].dtype == dtype)
             return types[i].bytes;
     return 0;
+}
+
+size_t hxpy_dtype_alignment(int dtype)
+{
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i].dtype == dtype)
+            return types[i].alignment;
+    return 1;
 }
 
 static int integer_type(bool has_sign, Py_ssize_t bytes)
@@ -52,11 +60,23 @@ static bool other_byte_order(char first)
     return little ? first == '>' || first == '!' : first == '<';
 }
 
+/* Has a record a member that is an object of Python? The names of members stand between colons. */
+static bool has_objects(const char *format)
+{
+    for (bool in_name = false; *format; format++) {
+        if (*format == ':')
+            in_name = !in_name;
+        else if (*format == 'O' && !in_name)
+            return true;
+    }
+    return false;
+}
+
 int hxpy_dtype_of_format(const char *format, Py_ssize_t item_bytes)
 {
     if (!format)
         return HX_UINT8;
-    if (strchr(format, 'O')) {
+    if (has_objects(format)) {
         PyErr_Format(PyExc_TypeError, "elements of format %s are Python objects, which cannot be sent", format);
         return -1;
     }

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static PyObject *make_error; /* hierax._errors.make(status, name, detail) */
 
@@ -19,7 +20,9 @@ int hxpy_errors_init(void)
 
 PyObject *hxpy_raise(hx_status_t status, const char *detail)
 {
-    PyObject *error = PyObject_CallFunction(make_error, "iss", (int)status, hx_strerror(status), detail);
+    PyObject *text = PyUnicode_DecodeUTF8(detail, (Py_ssize_t)strlen(detail), "replace"); /* it may be cut in a character */
+    PyObject *error = text ? PyObject_CallFunction(make_error, "isO", (int)status, hx_strerror(status), text) : NULL;
+    Py_XDECREF(text);
     if (error) {
         PyErr_SetObject((PyObject *)Py_TYPE(error), error);
         Py_DECREF(error);
@@ -52,9 +55,23 @@ PyObject *hxpy_state_error(const char *format, ...)
     return NULL;
 }
 
-void hxpy_keep_detail(char text[512], const hx_comm_t *comm)
+/* HX_ERR_STATE may be about the process, and the communicator then has the text of an earlier error or none. */
+void hxpy_keep_detail(char text[512], hx_status_t status, const hx_comm_t *comm)
 {
-    snprintf(text, 512, "%s", hx_error_detail(comm));
+    snprintf(text, 512, "%s", hx_error_detail(status == HX_ERR_STATE ? NULL : comm));
+}
+
+int hxpy_end(hxpy_comm *comm, PyThreadState *state, hx_status_t status)
+{
+    char detail[512];
+    if (status != HX_SUCCESS)
+        hxpy_keep_detail(detail, status, comm->handle);
+    hxpy_leave(state);
+    comm->users--;
+    if (status == HX_SUCCESS)
+        return 0;
+    hxpy_raise(status, detail);
+    return -1;
 }
 
 int hxpy_running(void)

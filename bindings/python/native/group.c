@@ -5,16 +5,18 @@
  */
 #include "native.h"
 
-#include <stdlib.h>
-
 typedef struct group {
     PyObject_HEAD
     hxpy_comm *comm;
-    PyObject *request; /* of group(wait=False), after the end */
-    struct hxpy_call **calls;
-    size_t count;
-    bool wait, ended;
+    PyObject *request; /* of group(wait=False): it exists before the end, so that the started calls are never lost */
+    struct hxpy_kept *calls;
+    bool ended;
 } group;
+
+struct hxpy_kept {
+    struct hxpy_call call;
+    struct hxpy_kept *next;
+};
 
 static const struct hxpy_row row = {.name = "group", .params = {-1}};
 
@@ -30,90 +32,84 @@ PyObject *hxpy_comm_group(PyObject *self, PyObject *args, PyObject *keywords)
     g->comm = (hxpy_comm *)Py_NewRef(self);
     g->request = NULL;
     g->calls = NULL;
-    g->count = 0;
-    g->wait = wait;
     g->ended = false;
+    if (!wait && !(g->request = hxpy_request_empty(g->comm, &row)))
+        Py_CLEAR(g);
     return (PyObject *)g;
 }
 
+struct hxpy_kept *hxpy_group_place(void)
+{
+    struct hxpy_kept *place = PyMem_Malloc(sizeof *place);
+    return place ? place : (struct hxpy_kept *)PyErr_NoMemory();
+}
+
 /* Keep a recorded call, and return its array, which receives the result at the end. */
-PyObject *hxpy_group_keep(PyObject *self, struct hxpy_call *call)
+PyObject *hxpy_group_keep(PyObject *self, struct hxpy_kept *place, struct hxpy_call *call)
 {
     group *g = (group *)self;
-    struct hxpy_call **calls = PyMem_Realloc(g->calls, sizeof *calls * (g->count + 1));
-    if (calls)
-        g->calls = calls;
-    struct hxpy_call *kept = calls ? PyMem_Malloc(sizeof *kept) : NULL;
-    if (!kept) /* Hierax has recorded the call, so its memory must stay: end the job rather than leave a dangling pointer */
-        Py_FatalError("hierax: no memory for a call of a group");
-    *kept = *call;
-    g->calls[g->count++] = kept;
-    return hxpy_call_result(kept);
+    place->call = *call;
+    place->next = g->calls;
+    g->calls = place;
+    return hxpy_view_value(&place->call.out);
 }
 
 static PyObject *group_enter(PyObject *self, PyObject *unused)
 {
     group *g = (group *)self;
-    char detail[512];
     (void)unused;
     if (g->ended || g->comm->group)
         return hxpy_state_error("%s", g->ended ? "this group has ended: call group() again"
                                                : "a group is open on this communicator");
     if (hxpy_comm_check(g->comm))
         return NULL;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_group_begin(g->comm->handle);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, g->comm->handle);
-    hxpy_leave(state);
-    if (status != HX_SUCCESS)
-        return hxpy_raise(status, detail);
+    if (g->comm->users) /* their calls would be recorded, and no group would keep their arrays */
+        return hxpy_state_error("%d calls on this communicator are in progress in other threads", g->comm->users);
+    PyThreadState *state = hxpy_begin(g->comm);
+    if (hxpy_end(g->comm, state, hx_group_begin(g->comm->handle)))
+        return NULL;
     g->comm->group = Py_NewRef(self);
     return Py_NewRef(self);
 }
 
 /* The recorded calls are made also if the body has raised an exception: other ranks make them too. */
-static PyObject *group_exit(PyObject *self, PyObject *args)
+static PyObject *group_exit(PyObject *self, PyObject *const *args, Py_ssize_t n) /* as METH_FASTCALL it needs no memory */
 {
     group *g = (group *)self;
     hx_request_t *handle = NULL;
-    char detail[512];
     (void)args;
+    (void)n;
     if (g->comm->group != self)
         return hxpy_state_error("this group is not open");
     g->ended = true;
-    g->comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_group_end(g->comm->handle, g->wait ? NULL : &handle);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, g->comm->handle);
-    hxpy_leave(state);
-    g->comm->users--;
+    PyThreadState *state = hxpy_begin(g->comm);
+    int failed = hxpy_end(g->comm, state, hx_group_end(g->comm->handle, g->request ? &handle : NULL));
     Py_CLEAR(g->comm->group);
-    if (status != HX_SUCCESS)
-        return hxpy_raise(status, detail);
-    if (!g->wait && !(g->request = hxpy_request_started(g->comm, handle, &row, self)))
+    if (failed) {
+        Py_CLEAR(g->request);
         return NULL;
+    }
+    if (g->request)
+        hxpy_request_started(g->request, handle, self);
     Py_RETURN_NONE;
 }
 
 static PyObject *get_request(PyObject *self, void *unused)
 {
-    PyObject *request = ((group *)self)->request;
+    group *g = (group *)self;
     (void)unused;
-    return Py_NewRef(request ? request : Py_None);
+    return Py_NewRef(g->request && g->ended ? g->request : Py_None);
 }
 
 static int clear(PyObject *self)
 {
     group *g = (group *)self;
-    for (size_t i = 0; i < g->count; i++) {
-        hxpy_call_drop(g->calls[i]);
-        PyMem_Free(g->calls[i]);
+    while (g->calls) {
+        struct hxpy_kept *first = g->calls;
+        g->calls = first->next;
+        hxpy_call_drop(&first->call);
+        PyMem_Free(first);
     }
-    PyMem_Free(g->calls);
-    g->calls = NULL;
-    g->count = 0;
     Py_CLEAR(g->request);
     return 0;
 }
@@ -127,7 +123,7 @@ static void dealloc(PyObject *self)
 
 static PyMethodDef methods[] = {
     {"__enter__", group_enter, METH_NOARGS, NULL},
-    {"__exit__", group_exit, METH_VARARGS, NULL},
+    {"__exit__", (PyCFunction)(void (*)(void))group_exit, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
 

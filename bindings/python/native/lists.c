@@ -2,6 +2,20 @@
 /* Integers, and lists of counts and displacements. None is cut to fewer bits. */
 #include "call.h"
 
+#include <stdio.h>
+#include <string.h>
+
+/* The value, for an error. Python refuses to write a number of thousands of digits. */
+static const char *shortened(PyObject *object, char text[40])
+{
+    PyObject *whole = PyObject_Repr(object);
+    const char *digits = whole ? PyUnicode_AsUTF8(whole) : NULL;
+    PyErr_Clear();
+    snprintf(text, 40, "%.30s%s", digits ? digits : "a number", digits && strlen(digits) > 30 ? "..." : "");
+    Py_XDECREF(whole);
+    return text;
+}
+
 int hxpy_int(PyObject *object, const char *name, int *value)
 {
     int overflow;
@@ -9,37 +23,54 @@ int hxpy_int(PyObject *object, const char *name, int *value)
     long number = index ? PyLong_AsLongAndOverflow(index, &overflow) : -1;
     Py_XDECREF(index);
     if (!index) {
-        PyErr_Format(PyExc_TypeError, "%s is %s: expected an integer", name, Py_TYPE(object)->tp_name);
+        if (PyErr_ExceptionMatches(PyExc_TypeError))
+            PyErr_Format(PyExc_TypeError, "%s is %s: expected an integer", name, Py_TYPE(object)->tp_name);
         return -1;
     }
     if (overflow || number > INT_MAX || number < INT_MIN) {
-        PyErr_Clear();
-        PyObject *text = PyObject_Str(object);
-        hxpy_refuse("%s = %s does not fit in 32 bits", name, text ? PyUnicode_AsUTF8(text) : "?");
-        Py_XDECREF(text);
+        char text[40];
+        hxpy_refuse("%s = %s does not fit in 32 bits", name, shortened(object, text));
         return -1;
     }
     *value = (int)number;
     return 0;
 }
 
+PyObject *hxpy_integers(PyObject *object, const char *name)
+{
+    PyObject *items = PySequence_Fast(object, "");
+    if (!items && PyErr_ExceptionMatches(PyExc_TypeError))
+        PyErr_Format(PyExc_TypeError, "%s is %s: expected a list of integers", name, Py_TYPE(object)->tp_name);
+    return items;
+}
+
+static void refuse_entry(const char *name, Py_ssize_t i, PyObject *given)
+{
+    char text[40];
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_OverflowError) &&
+        !PyErr_ExceptionMatches(PyExc_ValueError))
+        return;
+    PyErr_Clear();
+    hxpy_refuse("%s[%zd] = %s: expected an integer from 0 to 2^64-1", name, i, shortened(given, text));
+}
+
 static int get_list(PyObject *object, const char *name, int size, size_t *list)
 {
-    PyObject *items = PySequence_Fast(object, "counts and displacements are lists of integers");
+    PyObject *items = hxpy_integers(object, name);
     if (!items)
         return -1;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
     if (n != size)
         hxpy_refuse("%s has %zd entries, but the communicator has %d ranks", name, n, size);
     for (Py_ssize_t i = 0; n == size && i < n; i++) {
-        PyObject *item = PyNumber_Index(PySequence_Fast_GET_ITEM(items, i));
+        PyObject *given = Py_NewRef(PySequence_Fast_GET_ITEM(items, i)), *item = PyNumber_Index(given);
         list[i] = item ? PyLong_AsSize_t(item) : 0;
         Py_XDECREF(item);
-        if (PyErr_Occurred()) {
-            PyErr_Clear();
-            hxpy_refuse("%s[%zd] is not an integer from 0 to 2^64-1", name, i);
+        if (PyErr_Occurred())
+            refuse_entry(name, i, given);
+        Py_DECREF(given);
+        if (PyErr_Occurred())
             break;
-        }
     }
     Py_DECREF(items);
     return PyErr_Occurred() ? -1 : 0;

@@ -30,7 +30,6 @@ static size_t page_bytes(const memory *m)
 
 PyObject *hxpy_memory_new(hxpy_comm *comm, Py_ssize_t bytes)
 {
-    char detail[512];
     memory *m = PyObject_New(memory, &hxpy_memory_type);
     if (!m)
         return NULL;
@@ -41,18 +40,14 @@ PyObject *hxpy_memory_new(hxpy_comm *comm, Py_ssize_t bytes)
     m->before = all.before;
     m->after = &all;
     m->before->after = m->after->before = m;
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_alloc(comm->handle, (size_t)bytes, &m->data);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    if (status == HX_SUCCESS)
-        return (PyObject *)m;
-    m->data = NULL;
-    Py_DECREF(m);
-    return hxpy_raise(status, detail);
+    void *data = NULL;
+    PyThreadState *state = hxpy_begin(comm);
+    if (hxpy_end(comm, state, hx_alloc(comm->handle, (size_t)bytes, &data))) {
+        Py_DECREF(m);
+        return NULL;
+    }
+    m->data = data;
+    return (PyObject *)m;
 }
 
 int hxpy_memory_save(void)

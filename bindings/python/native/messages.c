@@ -53,19 +53,12 @@ PyObject *hxpy_comm_iprobe(PyObject *self, PyObject *args, PyObject *keywords)
     PyObject *source_object, *tag_object = NULL;
     int source, tag, found = 0;
     size_t bytes = 0;
-    char detail[512];
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O:iprobe", allowed, &source_object, &tag_object) || hxpy_comm_check(comm) ||
         get_peer(comm, source_object, "source", &source) || get_tag(tag_object, &tag))
         return NULL;
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_iprobe(source, tag, comm->handle, &found, &bytes);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    if (status != HX_SUCCESS)
-        return hxpy_raise(status, detail);
+    PyThreadState *state = hxpy_begin(comm);
+    if (hxpy_end(comm, state, hx_iprobe(source, tag, comm->handle, &found, &bytes)))
+        return NULL;
     if (!found)
         Py_RETURN_NONE;
     return PyLong_FromSize_t(bytes);
@@ -74,40 +67,27 @@ PyObject *hxpy_comm_iprobe(PyObject *self, PyObject *args, PyObject *keywords)
 PyObject *hxpy_comm_revoke(PyObject *self, PyObject *unused)
 {
     hxpy_comm *comm = (hxpy_comm *)self;
-    char detail[512];
     (void)unused;
     if (hxpy_comm_check(comm))
         return NULL;
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_comm_revoke(comm->handle);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    if (status != HX_SUCCESS)
-        return hxpy_raise(status, detail);
+    PyThreadState *state = hxpy_begin(comm);
+    if (hxpy_end(comm, state, hx_comm_revoke(comm->handle)))
+        return NULL;
     Py_RETURN_NONE;
 }
 
 PyObject *hxpy_comm_failed(PyObject *self, PyObject *unused)
 {
     hxpy_comm *comm = (hxpy_comm *)self;
-    char detail[512];
     int count = 0, *ranks = NULL;
     (void)unused;
     if (hxpy_comm_check(comm))
         return NULL;
     if (!(ranks = PyMem_Malloc(sizeof *ranks * (size_t)comm->size)))
         return PyErr_NoMemory();
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_comm_failed(comm->handle, ranks, comm->size, &count);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    PyObject *list = status == HX_SUCCESS ? PyList_New(0) : hxpy_raise(status, detail);
+    PyThreadState *state = hxpy_begin(comm);
+    int failed = hxpy_end(comm, state, hx_comm_failed(comm->handle, ranks, comm->size, &count));
+    PyObject *list = failed ? NULL : PyList_New(0);
     for (int i = 0; list && i < count; i++) {
         PyObject *rank = PyLong_FromLong(ranks[i]);
         if (!rank || PyList_Append(list, rank))

@@ -2,12 +2,15 @@
 /* The methods of Comm for collectives, of collectives.def: arguments, and the call without the interpreter's lock. */
 #include "native.h"
 
+#include <stdio.h>
+#include <string.h>
+
+static const char *const texts[HXPY_PARAMS] = {"x", "op", "root", "out", "dest", "source", "tag", "counts", "displs",
+                                               "scounts", "sdispls", "rcounts", "rdispls"};
 static PyObject *names[HXPY_PARAMS]; /* interned */
 
 int hxpy_comm_methods_init(void)
 {
-    static const char *const texts[HXPY_PARAMS] = {"x", "op", "root", "out", "dest", "source", "tag", "counts", "displs",
-                                                     "scounts", "sdispls", "rcounts", "rdispls"};
     for (int i = 0; i < HXPY_PARAMS; i++)
         if (!names[i] && !(names[i] = PyUnicode_InternFromString(texts[i])))
             return -1;
@@ -22,7 +25,10 @@ static int place_of(const struct hxpy_row *row, PyObject *keyword)
     for (int i = 0; row->params[i] >= 0; i++)
         if (PyUnicode_Compare(keyword, names[(int)row->params[i]]) == 0)
             return row->params[i];
-    PyErr_Format(PyExc_TypeError, "%s() has no argument '%U'", row->name, keyword);
+    char allowed[128] = "";
+    for (int i = 0; row->params[i] >= 0; i++)
+        snprintf(allowed + strlen(allowed), sizeof allowed - strlen(allowed), "%s%s", i ? ", " : "", texts[(int)row->params[i]]);
+    PyErr_Format(PyExc_TypeError, "%s() has no argument '%U': expected %s", row->name, keyword, *allowed ? allowed : "none");
     return -1;
 }
 
@@ -57,26 +63,35 @@ static int arguments(const struct hxpy_row *row, PyObject *const *args, Py_ssize
 
 static PyObject *run(hxpy_comm *comm, struct hxpy_call *call)
 {
-    char detail[512];
     PyObject *result = NULL;
-    if (__builtin_expect(comm->group && (call->in.scalar || call->out.scalar), 0)) {
-        hxpy_call_drop(call);
-        return hxpy_refuse("x is a number, whose result is not known before the end of the group: pass an array");
-    }
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hxpy_issue(call, comm->handle, HXPY_NOW, NULL);
-    if (__builtin_expect(status != HX_SUCCESS, 0))
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    if (__builtin_expect(comm->group && status == HX_SUCCESS, 0))
-        return hxpy_group_keep(comm->group, call);
-    if (__builtin_expect(status == HX_SUCCESS, 1))
-        result = hxpy_call_result(call);
-    else
-        hxpy_raise(status, detail);
+    PyThreadState *state = hxpy_begin(comm);
+    if (!hxpy_end(comm, state, hxpy_issue(call, comm->handle, HXPY_NOW, NULL)))
+        result = hxpy_view_value(&call->out);
     hxpy_call_drop(call);
+    return result;
+}
+
+/* While a group is open, Hierax records the call, and writes its result at the end of the group. */
+static PyObject *record(hxpy_comm *comm, struct hxpy_call *call)
+{
+    struct hxpy_kept *place = NULL;
+    if (hxpy_view_is_number(&call->in) || hxpy_view_is_number(&call->out))
+        hxpy_refuse("x is a number, whose result is not known before the end of the group: pass an array");
+    else
+        place = hxpy_group_place();
+    if (!place) {
+        hxpy_call_drop(call);
+        return NULL;
+    }
+    PyObject *group = Py_NewRef(comm->group), *result = NULL; /* another thread may end it meanwhile */
+    PyThreadState *state = hxpy_begin(comm);
+    if (!hxpy_end(comm, state, hxpy_issue(call, comm->handle, HXPY_NOW, NULL))) {
+        result = hxpy_group_keep(group, place, call);
+    } else {
+        PyMem_Free(place);
+        hxpy_call_drop(call);
+    }
+    Py_DECREF(group);
     return result;
 }
 
@@ -91,7 +106,9 @@ static PyObject *invoke(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
     call.row = row;
     if (hxpy_call_prepare(&call, comm, given))
         return NULL;
-    return mode == HXPY_NOW ? run(comm, &call) : hxpy_request_new(comm, &call, mode);
+    if (mode != HXPY_NOW)
+        return hxpy_request_new(comm, &call, mode);
+    return __builtin_expect(comm->group != NULL, 0) ? record(comm, &call) : run(comm, &call);
 }
 
 #define ROW(name, ...) \

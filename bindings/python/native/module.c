@@ -30,19 +30,25 @@ static PyObject *start(const hx_config_t *config)
 {
     char detail[512];
     hx_comm_t *world = NULL;
+    hxpy_comm *comm = hxpy_comm_new();
+    if (!comm)
+        return NULL;
     hxpy.busy = true;
     PyThreadState *state = PyEval_SaveThread();
     hx_status_t status = hx_init_with(config, &world);
     if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, NULL);
+        hxpy_keep_detail(detail, status, NULL);
     PyEval_RestoreThread(state);
     hxpy.busy = false;
-    if (status != HX_SUCCESS)
+    if (status != HX_SUCCESS) {
+        Py_DECREF(comm);
         return hxpy_raise(status, detail);
+    }
     hxpy.running = true;
     hxpy.generation++;
-    Py_XSETREF(hxpy.world, hxpy_comm_new(world, true));
-    return Py_XNewRef(hxpy.world);
+    hxpy_comm_open(comm, world, true);
+    Py_XSETREF(hxpy.world, (PyObject *)comm);
+    return Py_NewRef(hxpy.world);
 }
 
 static PyObject *native_init(PyObject *self, PyObject *args)
@@ -72,22 +78,24 @@ static PyObject *native_init(PyObject *self, PyObject *args)
     return result;
 }
 
-static PyObject *native_finalize(PyObject *self, PyObject *unused)
+static PyObject *native_finalize(PyObject *self, PyObject *args)
 {
     char detail[512];
+    int at_end = 0;
     (void)self;
-    (void)unused;
-    if (hxpy_running())
+    if (!PyArg_ParseTuple(args, "|p", &at_end) || hxpy_running())
         return NULL;
     if (hxpy.inside)
         return hxpy_state_error("%d other threads are in calls of Hierax", hxpy.inside);
-    if (hxpy_requests_finish() || hxpy_memory_save())
+    hxpy.busy = true; /* refuses calls of other threads while this one waits without the interpreter's lock */
+    if (hxpy_requests_finish(at_end) || hxpy_memory_save()) {
+        hxpy.busy = false;
         return NULL;
-    hxpy.busy = true;
+    }
     PyThreadState *state = PyEval_SaveThread();
     hx_status_t status = hx_finalize();
     if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, NULL);
+        hxpy_keep_detail(detail, status, NULL);
     PyEval_RestoreThread(state);
     hxpy.busy = false;
     if (status == HX_ERR_STATE || status == HX_ERR_MISMATCH)
@@ -144,7 +152,7 @@ static PyObject *native_version(PyObject *self, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"init", native_init, METH_VARARGS, NULL},
-    {"finalize", native_finalize, METH_NOARGS, NULL},
+    {"finalize", native_finalize, METH_VARARGS, NULL},
     {"world", native_world, METH_NOARGS, "The world, or None if Hierax does not run."},
     {"inside", native_inside, METH_NOARGS, "The number of threads that are in a call of Hierax."},
     {"forked", native_forked, METH_NOARGS, "True in a child made by fork."},

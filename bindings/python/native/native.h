@@ -44,7 +44,7 @@ static inline void hxpy_leave(PyThreadState *state)
 PyObject *hxpy_raise(hx_status_t status, const char *detail);
 PyObject *hxpy_refuse(const char *format, ...) __attribute__((format(printf, 1, 2))); /* ArgError; formats of printf */
 PyObject *hxpy_state_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void hxpy_keep_detail(char text[512], const hx_comm_t *comm); /* right after the call that failed */
+void hxpy_keep_detail(char text[512], hx_status_t status, const hx_comm_t *comm); /* right after the call that failed */
 int hxpy_running(void);   /* -1 unless Hierax runs in this process */
 int hxpy_errors_init(void);
 
@@ -53,6 +53,7 @@ enum { HXPY_BOOL = 1000, HXPY_OTHER }; /* OTHER: elements of a fixed size that c
 const char *hxpy_dtype_name(int dtype);
 int hxpy_dtype_of_format(const char *format, Py_ssize_t item_bytes); /* of the buffer protocol; -1 with an exception */
 size_t hxpy_dtype_bytes(int dtype);                                  /* 0 for OTHER */
+size_t hxpy_dtype_alignment(int dtype);                              /* of the elements in memory; 1 for OTHER */
 
 /* ---- memory of an argument */
 struct hxpy_view {
@@ -63,7 +64,8 @@ struct hxpy_view {
     size_t count, item_bytes;
     const Py_ssize_t *shape;
     int ndim, dtype;
-    bool writable, array, scalar; /* array: numpy's; scalar: a number, kept in `number` */
+    /* array: numpy's; scalar: a number, kept in `number`; unwrap: an array of no dimension whose element is the result */
+    bool writable, array, scalar, unwrap;
     union {
         long long integer;
         double real, complex[2];
@@ -77,11 +79,17 @@ int hxpy_dlpack_get(struct hxpy_view *view, const char *name);
 int hxpy_refuse_device(PyObject *object, const char *name);
 /* A new array of this shape and of the type of `model`, and its view. */
 int hxpy_view_new(struct hxpy_view *view, const struct hxpy_view *model, int ndim, const Py_ssize_t *shape);
-PyObject *hxpy_scalar_value(const struct hxpy_view *view);
+PyObject *hxpy_type_text(const struct hxpy_view *view); /* new reference: the name of its type of elements */
+PyObject *hxpy_view_value(const struct hxpy_view *view); /* new reference: the result of a call that wrote to the view */
+bool hxpy_is_number(PyObject *object);                   /* of Python */
+bool hxpy_view_is_number(const struct hxpy_view *view);  /* its value exists only after the call */
 
 /* ---- numpy, if the program has imported it: no header, no dependency */
 int hxpy_numpy_find(void); /* 1: it is there, 0: not */
 bool hxpy_numpy_is_array(PyObject *object);
+bool hxpy_numpy_is_number(PyObject *object);                          /* an element, as in numpy.float64(3) */
+bool hxpy_numpy_same_type(const struct hxpy_view *a, const struct hxpy_view *b);
+PyObject *hxpy_numpy_type_text(const struct hxpy_view *view);
 int hxpy_numpy_get(struct hxpy_view *view, const char *name);
 PyObject *hxpy_numpy_empty(PyObject *like, int ndim, const Py_ssize_t *shape);
 PyObject *hxpy_numpy_of_memory(PyObject *buffer, int dtype); /* an array of one dimension; a memoryview without numpy */
@@ -95,6 +103,7 @@ typedef struct {
     const char *name;
 } hxpy_op;
 extern PyTypeObject hxpy_op_type;
+int hxpy_op_check(PyObject *object); /* -1 unless it is an Op or NULL */
 int hxpy_ops_init(PyObject *module);
 
 /* ---- communicators and calls */
@@ -107,9 +116,21 @@ typedef struct {
     PyObject *group; /* the open Group, or NULL */
 } hxpy_comm;
 extern PyTypeObject hxpy_comm_type;
-PyObject *hxpy_comm_new(hx_comm_t *handle, bool world);
+hxpy_comm *hxpy_comm_new(void); /* empty: made before Hierax makes its communicator, which is then never lost */
+void hxpy_comm_open(hxpy_comm *comm, hx_comm_t *handle, bool world);
 int hxpy_comm_check(hxpy_comm *comm); /* -1 if it cannot be used */
+
+/* One call of Hierax on comm, which stands between begin and end without the interpreter's lock:
+ *     PyThreadState *state = hxpy_begin(comm);
+ *     if (hxpy_end(comm, state, hx_...(comm->handle))) return NULL; */
+static inline PyThreadState *hxpy_begin(hxpy_comm *comm)
+{
+    comm->users++;
+    return hxpy_enter();
+}
+int hxpy_end(hxpy_comm *comm, PyThreadState *state, hx_status_t status); /* -1 with an exception if the call has failed */
 int hxpy_int(PyObject *object, const char *name, int *value);
+PyObject *hxpy_integers(PyObject *object, const char *name); /* new reference: a list or tuple of its items */
 int hxpy_comm_methods_init(void);
 int hxpy_comm_add_collectives(void); /* after PyType_Ready */
 #define WITH_KEYWORDS(fn) (PyCFunction)(void (*)(void))(fn)
@@ -146,18 +167,21 @@ struct hxpy_call {
 extern const struct hxpy_row hxpy_rows[HXPY_COLLECTIVES];
 int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given);
 void hxpy_call_drop(struct hxpy_call *call);
-PyObject *hxpy_call_result(struct hxpy_call *call); /* new reference */
 PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mode mode); /* moves the content of call */
-/* A request of calls that have been started elsewhere. It owns the handle, and keeps the object until it is complete. */
-PyObject *hxpy_request_started(hxpy_comm *comm, hx_request_t *handle, const struct hxpy_row *row, PyObject *keeps);
+/* A request of calls that are started elsewhere: made before, then it gets the handle. It keeps the object until it is complete. */
+PyObject *hxpy_request_empty(hxpy_comm *comm, const struct hxpy_row *row);
+void hxpy_request_started(PyObject *self, hx_request_t *handle, PyObject *keeps);
 hx_status_t hxpy_issue(const struct hxpy_call *c, hx_comm_t *comm, enum hxpy_mode mode, hx_request_t **request);
 extern PyTypeObject hxpy_request_type;
-int hxpy_requests_finish(void); /* of requests that the program has dropped */
+int hxpy_requests_finish(bool all_of_them); /* wait for those that the program has dropped; all: at its end, also for the others */
 
 /* ---- groups: calls that are made as one */
 extern PyTypeObject hxpy_group_type;
 PyObject *hxpy_comm_group(PyObject *self, PyObject *args, PyObject *keywords);
-PyObject *hxpy_group_keep(PyObject *self, struct hxpy_call *call); /* takes the content of call */
+/* A call that Hierax has recorded must be kept. So there is a place for it before: NULL with an exception if memory is exhausted. */
+struct hxpy_kept;
+struct hxpy_kept *hxpy_group_place(void);
+PyObject *hxpy_group_keep(PyObject *self, struct hxpy_kept *place, struct hxpy_call *call); /* takes both */
 
 /* ---- memory of hx_alloc */
 extern PyTypeObject hxpy_memory_type;

@@ -23,8 +23,8 @@ struct dtype { /* the first members of PyArray_Descr in both versions */
     int number;
 };
 
-enum { C_CONTIGUOUS = 1, ALIGNED = 0x100, WRITEABLE = 0x400 };
-enum { AT_ARRAY_TYPE = 2, AT_EMPTY = 184 };
+enum { C_CONTIGUOUS = 1, WRITEABLE = 0x400 };
+enum { AT_ARRAY_TYPE = 2, AT_GENERIC_TYPE = 10, AT_EMPTY = 184 };
 typedef PyObject *empty_fn(int ndim, const Py_ssize_t *shape, PyObject *dtype, int fortran); /* takes the reference of dtype */
 
 static void **functions;
@@ -72,6 +72,25 @@ bool hxpy_numpy_is_array(PyObject *object)
     return hxpy_numpy_find() && PyObject_TypeCheck(object, array_type);
 }
 
+bool hxpy_numpy_is_number(PyObject *object)
+{
+    return hxpy_numpy_find() && PyObject_TypeCheck(object, (PyTypeObject *)functions[AT_GENERIC_TYPE]);
+}
+
+bool hxpy_numpy_same_type(const struct hxpy_view *a, const struct hxpy_view *b)
+{
+    if (!a->array || !b->array)
+        return true;
+    int same = PyObject_RichCompareBool(((struct array *)a->object)->dtype, ((struct array *)b->object)->dtype, Py_EQ);
+    PyErr_Clear();
+    return same > 0;
+}
+
+PyObject *hxpy_numpy_type_text(const struct hxpy_view *view)
+{
+    return PyObject_Str(((struct array *)view->object)->dtype);
+}
+
 /* numpy's type numbers; those of C types whose size depends on the machine have their sizes here. */
 static const short plain_types[] = {
     HXPY_BOOL, HX_INT8, HX_UINT8, HX_INT16, HX_UINT16, HX_INT32, HX_UINT32,
@@ -111,10 +130,6 @@ int hxpy_numpy_get(struct hxpy_view *view, const char *name)
         view->count *= (size_t)array->shape[i];
     if (!(array->flags & C_CONTIGUOUS)) {
         hxpy_refuse("%s is not contiguous in memory (in C order): pass numpy.ascontiguousarray(%s), or a copy", name, name);
-        return -1;
-    }
-    if (!(array->flags & ALIGNED)) {
-        hxpy_refuse("%s is not aligned to its elements of %zu bytes: pass a copy", name, view->item_bytes);
         return -1;
     }
     return 0;

@@ -6,6 +6,7 @@
  */
 #include "native.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static _Noreturn void end_job(void)
@@ -38,9 +39,10 @@ static int copy_result(PyObject *answer, void *result, size_t count, int dtype)
         return -1;
     size_t bytes = count * hxpy_dtype_bytes(dtype);
     int status = 0;
-    if (view.scalar && count == 1)
+    bool fits = view.dtype == dtype || (view.dtype == HXPY_BOOL && hxpy_dtype_bytes(dtype) == 1);
+    if (view.scalar)
         PyErr_SetString(PyExc_TypeError, "the function of a hierax.Op returned a number: expected an array");
-    else if (view.count * view.item_bytes != bytes || (view.dtype != dtype && view.dtype != HXPY_BOOL && !view.scalar))
+    else if (view.count != count || !fits)
         PyErr_Format(PyExc_ValueError, "the function of a hierax.Op returned %zu elements of %s, expected %zu of %s", view.count,
                      hxpy_dtype_name(view.dtype), count, hxpy_dtype_name(dtype));
     else
@@ -146,14 +148,26 @@ PyTypeObject hxpy_op_type = {
     .tp_repr = repr,
 };
 
+static const struct {
+    const char *name;
+    hx_op_t op;
+} ops[] = {{"SUM", HX_SUM}, {"PROD", HX_PROD}, {"MIN", HX_MIN}, {"MAX", HX_MAX}, {"AVG", HX_AVG}, {"BAND", HX_BAND},
+           {"BOR", HX_BOR}, {"BXOR", HX_BXOR}, {"LAND", HX_LAND}, {"LOR", HX_LOR}, {"LXOR", HX_LXOR}, {"MINLOC", HX_MINLOC},
+           {"MAXLOC", HX_MAXLOC}};
+
+int hxpy_op_check(PyObject *object)
+{
+    if (!object || PyObject_TypeCheck(object, &hxpy_op_type))
+        return 0;
+    char choices[256] = "";
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
+        snprintf(choices + strlen(choices), sizeof choices - strlen(choices), "%s%s", i ? ", " : "hierax.", ops[i].name);
+    PyErr_Format(PyExc_TypeError, "op is %R: expected %s, or hierax.Op(function)", object, choices);
+    return -1;
+}
+
 int hxpy_ops_init(PyObject *module)
 {
-    static const struct {
-        const char *name;
-        hx_op_t op;
-    } ops[] = {{"SUM", HX_SUM}, {"PROD", HX_PROD}, {"MIN", HX_MIN}, {"MAX", HX_MAX}, {"AVG", HX_AVG}, {"BAND", HX_BAND},
-               {"BOR", HX_BOR}, {"BXOR", HX_BXOR}, {"LAND", HX_LAND}, {"LOR", HX_LOR}, {"LXOR", HX_LXOR}, {"MINLOC", HX_MINLOC},
-               {"MAXLOC", HX_MAXLOC}};
     for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++) {
         hxpy_op *op = (hxpy_op *)hxpy_op_type.tp_alloc(&hxpy_op_type, 0);
         if (!op)

@@ -34,8 +34,6 @@ static int divided(const struct hxpy_view *view, const char *name, int size)
 {
     if (view->ndim && view->shape[0] % size == 0)
         return 0;
-    if (view->ndim && view->count % (size_t)size == 0 && view->ndim == 1)
-        return 0;
     PyObject *shape = hxpy_shape_text(view);
     if (shape)
         hxpy_refuse("the first dimension of %s (shape %s) is not a multiple of the number of ranks, %d", name,
@@ -91,12 +89,12 @@ int hxpy_broadcast(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *giv
         PyErr_SetString(PyExc_TypeError, "bcast: x is missing");
         return -1;
     }
-    if (hxpy_view_get(&call->out, given[HXPY_X], "x", comm->rank != call->root))
-        return -1;
-    if (call->out.scalar) {
+    if (hxpy_is_number(given[HXPY_X]) || hxpy_numpy_is_number(given[HXPY_X])) {
         hxpy_refuse("x is a number, which bcast cannot change: pass an array");
         return -1;
     }
+    if (hxpy_view_get(&call->out, given[HXPY_X], "x", comm->rank != call->root))
+        return -1;
     call->receive = call->out.data;
     call->count = call->out.count;
     return 0;

@@ -9,6 +9,7 @@
  */
 #include "native.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 
@@ -73,7 +74,7 @@ static void complete(request *r, hx_status_t status, const char *detail)
 
 static PyObject *result(request *r)
 {
-    return r->status == HX_SUCCESS ? hxpy_call_result(&r->call) : hxpy_raise(r->status, r->detail ? r->detail : "");
+    return r->status == HX_SUCCESS ? hxpy_view_value(&r->call.out) : hxpy_raise(r->status, r->detail ? r->detail : "");
 }
 
 static int check(request *r)
@@ -107,53 +108,54 @@ static void aim_at_numbers(struct hxpy_call *call)
         call->receive = call->out.data = &call->out.number;
 }
 
-PyObject *hxpy_request_started(hxpy_comm *comm, hx_request_t *handle, const struct hxpy_row *row, PyObject *keeps)
+static request *new_request(hxpy_comm *comm, bool persistent)
 {
     request *r = PyObject_New(request, &hxpy_request_type);
     if (!r)
-        Py_FatalError("hierax: no memory for a request of a call that has been started");
-    r->comm = (hxpy_comm *)Py_NewRef(comm);
-    memset(&r->call, 0, sizeof r->call);
-    r->call.row = row;
-    r->call.used_op = Py_NewRef(keeps);
-    r->persistent = r->entered = false;
-    r->generation = hxpy.generation;
-    r->status = HX_SUCCESS;
-    r->detail = NULL;
-    hold(r, handle);
-    activate(r);
-    return (PyObject *)r;
-}
-
-PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mode mode)
-{
-    char detail[512];
-    request *r = PyObject_New(request, &hxpy_request_type);
-    if (!r) {
-        hxpy_call_drop(call);
         return NULL;
-    }
     r->handle = NULL;
     r->comm = (hxpy_comm *)Py_NewRef(comm);
-    r->call = *call;
-    aim_at_numbers(&r->call);
     r->phase = IDLE;
-    r->persistent = mode == HXPY_PREPARE;
+    r->persistent = persistent;
     r->entered = false;
     r->generation = hxpy.generation;
     r->status = HX_SUCCESS;
     r->detail = NULL;
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
+    return r;
+}
+
+PyObject *hxpy_request_empty(hxpy_comm *comm, const struct hxpy_row *row)
+{
+    request *r = new_request(comm, false);
+    if (r) {
+        memset(&r->call, 0, sizeof r->call);
+        r->call.row = row;
+    }
+    return (PyObject *)r;
+}
+
+void hxpy_request_started(PyObject *self, hx_request_t *handle, PyObject *keeps)
+{
+    request *r = (request *)self;
+    r->call.used_op = Py_NewRef(keeps);
+    hold(r, handle);
+    activate(r);
+}
+
+PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mode mode)
+{
     hx_request_t *handle = NULL;
-    hx_status_t status = hxpy_issue(&r->call, comm->handle, mode, &handle);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    if (status != HX_SUCCESS) {
+    request *r = new_request(comm, mode == HXPY_PREPARE);
+    if (!r) {
+        hxpy_call_drop(call);
+        return NULL;
+    }
+    r->call = *call;
+    aim_at_numbers(&r->call);
+    PyThreadState *state = hxpy_begin(comm);
+    if (hxpy_end(comm, state, hxpy_issue(&r->call, comm->handle, mode, &handle))) {
         Py_DECREF(r);
-        return hxpy_raise(status, detail);
+        return NULL;
     }
     hold(r, handle);
     if (mode == HXPY_START)
@@ -176,7 +178,7 @@ static PyObject *request_start(PyObject *self, PyObject *unused)
     PyThreadState *state = hxpy_enter();
     hx_status_t status = hx_start(r->handle);
     if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, r->comm->handle);
+        hxpy_keep_detail(detail, status, r->comm->handle);
     hxpy_leave(state);
     r->entered = false;
     if (status != HX_SUCCESS)
@@ -194,7 +196,7 @@ static int advance(request *r, bool wait)
     PyThreadState *state = hxpy_enter();
     hx_status_t status = wait ? hx_wait(r->handle) : hx_test(r->handle, &done);
     if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, r->comm->handle);
+        hxpy_keep_detail(detail, status, r->comm->handle);
     hxpy_leave(state);
     r->entered = false;
     if (status != HX_SUCCESS || done)
@@ -270,9 +272,9 @@ static void dealloc(PyObject *self)
 }
 
 /* Before hx_finalize: complete what the program has dropped, and release prepared calls. */
-int hxpy_requests_finish(void)
+int hxpy_requests_finish(bool all_of_them)
 {
-    for (request *r = all.after; r != &all; r = r->after)
+    for (request *r = all.after; !all_of_them && r != &all; r = r->after)
         if (r->phase == ACTIVE && Py_REFCNT(r) > 1) {
             hxpy_state_error("a request of %s%s is not complete: wait for it first", r->persistent ? "" : "i", r->call.row->name);
             return -1;
@@ -297,12 +299,10 @@ static PyObject *request_await(PyObject *self)
     return answer;
 }
 
-static PyObject *request_fileno(PyObject *self, PyObject *unused)
+static PyObject *descriptor(request *r, bool copy)
 {
-    request *r = (request *)self;
     char detail[512];
     int fd = -1;
-    (void)unused;
     wait_for_others(r);
     if (r->phase == DONE)
         return hxpy_state_error("this request is complete, and its descriptor is closed");
@@ -312,10 +312,26 @@ static PyObject *request_fileno(PyObject *self, PyObject *unused)
     PyThreadState *state = hxpy_enter();
     hx_status_t status = hx_request_fd(r->handle, &fd);
     if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, r->comm->handle);
+        hxpy_keep_detail(detail, status, r->comm->handle);
+    else if (copy)
+        fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* before another thread completes the request, which closes the descriptor */
     hxpy_leave(state);
     r->entered = false;
-    return status == HX_SUCCESS ? PyLong_FromLong(fd) : hxpy_raise(status, detail);
+    if (status != HX_SUCCESS)
+        return hxpy_raise(status, detail);
+    return fd < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(fd);
+}
+
+static PyObject *request_fileno(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return descriptor((request *)self, false);
+}
+
+static PyObject *request_copy_fileno(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return descriptor((request *)self, true);
 }
 
 static PyObject *request_enter(PyObject *self, PyObject *unused)
@@ -338,7 +354,7 @@ static PyObject *get_out(PyObject *self, void *unused)
 {
     request *r = (request *)self;
     (void)unused;
-    return r->call.out.scalar ? Py_NewRef(Py_None) : hxpy_call_result(&r->call);
+    return hxpy_view_is_number(&r->call.out) ? Py_NewRef(Py_None) : hxpy_view_value(&r->call.out);
 }
 
 static PyObject *get_active(PyObject *self, void *unused)
@@ -363,6 +379,7 @@ static PyMethodDef methods[] = {
     {"test", request_test, METH_NOARGS, "test()\n\nTrue if the call is complete. Makes progress. Does not block."},
     {"fileno", request_fileno, METH_NOARGS,
      "fileno()\n\nA descriptor that is readable when the call is complete. Needs HX_PROGRESS_THREAD=1. Do not read or close it."},
+    {"_copy_fileno", request_copy_fileno, METH_NOARGS, "A copy of the descriptor, which the caller closes."},
     {"free", request_free, METH_NOARGS, "free()\n\nRelease a prepared call that is not active."},
     {"__enter__", request_enter, METH_NOARGS, NULL},
     {"__exit__", request_exit, METH_VARARGS, "Wait for the call."},

@@ -2,14 +2,12 @@
 /* The operation and the element type of a call. */
 #include "call.h"
 
-static int set_op(struct hxpy_call *call, PyObject *object, int dtype)
+static int set_op(struct hxpy_call *call, PyObject *object, const struct hxpy_view *view)
 {
+    int dtype = view->dtype;
     hxpy_op *op = (hxpy_op *)object;
-    if (object && !PyObject_TypeCheck(object, &hxpy_op_type)) {
-        PyErr_Format(PyExc_TypeError, "op is %s: expected hierax.SUM or another operation, or hierax.Op(function)",
-                     Py_TYPE(object)->tp_name);
+    if (hxpy_op_check(object))
         return -1;
-    }
     call->op = op ? op->op : HX_SUM;
     if (op && op->function) {
         call->used_op = Py_NewRef(object);
@@ -22,7 +20,12 @@ static int set_op(struct hxpy_call *call, PyObject *object, int dtype)
         call->op = call->op == HX_SUM ? HX_LOR : call->op == HX_PROD ? HX_LAND : call->op;
     }
     if (dtype == HXPY_OTHER) {
-        hxpy_refuse("elements of this type can be moved, but not combined: other byte order, packed pair, or no number");
+        PyObject *type = hxpy_type_text(view);
+        if (type)
+            hxpy_refuse("elements of %s can be moved, but not combined. Those that can are bool, int8 to int64, uint8 to uint64, "
+                        "float16 to float64, bfloat16, complex64 and complex128, in this machine's byte order, and hierax.pair",
+                        PyUnicode_AsUTF8(type));
+        Py_XDECREF(type);
         return -1;
     }
     return 0;
@@ -40,7 +43,7 @@ int hxpy_set_type(struct hxpy_call *call, PyObject *op, const struct hxpy_view *
 {
     int dtype = view->dtype;
     if (hxpy_combines(call->row)) {
-        if (set_op(call, op, dtype))
+        if (set_op(call, op, view))
             return -1;
         call->dtype = dtype == HXPY_BOOL ? HX_UINT8 : (hx_dtype_t)dtype;
         return 0;

@@ -2,6 +2,7 @@
 /* The memory of an argument: arrays of numpy, the buffer protocol, DLPack, and numbers. */
 #include "native.h"
 
+#include <stdint.h>
 #include <string.h>
 
 int hxpy_refuse_device(PyObject *object, const char *name)
@@ -81,7 +82,15 @@ static int get_number(struct hxpy_view *view, const char *name)
     return PyErr_Occurred() ? -1 : 0;
 }
 
-PyObject *hxpy_scalar_value(const struct hxpy_view *view)
+PyObject *hxpy_type_text(const struct hxpy_view *view)
+{
+    if (view->array && view->dtype == HXPY_OTHER)
+        return hxpy_numpy_type_text(view);
+    const char *format = view->buffer && view->dtype == HXPY_OTHER ? view->buffer->format : NULL;
+    return PyUnicode_FromFormat(format ? "format %s" : "%s", format ? format : hxpy_dtype_name(view->dtype));
+}
+
+static PyObject *scalar_value(const struct hxpy_view *view)
 {
     switch (view->dtype) {
     case HXPY_BOOL: return PyBool_FromLong(view->number.bytes[0]);
@@ -91,7 +100,26 @@ PyObject *hxpy_scalar_value(const struct hxpy_view *view)
     }
 }
 
-static bool is_number(PyObject *object)
+PyObject *hxpy_view_value(const struct hxpy_view *view)
+{
+    if (!view->object)
+        Py_RETURN_NONE;
+    if (view->scalar)
+        return scalar_value(view);
+    if (!view->unwrap)
+        return Py_NewRef(view->object);
+    PyObject *nowhere = PyTuple_New(0);
+    PyObject *element = nowhere ? PyObject_GetItem(view->object, nowhere) : NULL;
+    Py_XDECREF(nowhere);
+    return element;
+}
+
+bool hxpy_view_is_number(const struct hxpy_view *view)
+{
+    return view->object && (view->scalar || view->unwrap);
+}
+
+bool hxpy_is_number(PyObject *object)
 {
     return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) || PyBool_Check(object);
 }
@@ -99,7 +127,7 @@ static bool is_number(PyObject *object)
 static int get_any(struct hxpy_view *view, const char *name, bool write)
 {
     PyObject *object = view->object;
-    if (is_number(object) && !write)
+    if (hxpy_is_number(object) && !write)
         return get_number(view, name);
     if (!PyByteArray_CheckExact(object) && !PyMemoryView_Check(object) && hxpy_refuse_device(object, name))
         return -1;
@@ -116,12 +144,22 @@ static int get_any(struct hxpy_view *view, const char *name, bool write)
     return -1;
 }
 
+static int check_alignment(const struct hxpy_view *view, const char *name)
+{
+    size_t bytes = hxpy_dtype_alignment(view->dtype);
+    if (!view->count || (uintptr_t)view->data % bytes == 0)
+        return 0;
+    hxpy_refuse("%s is not aligned in memory: its elements of %s need addresses that are multiples of %zu. Pass a copy", name,
+                hxpy_dtype_name(view->dtype), bytes);
+    return -1;
+}
+
 int hxpy_view_get(struct hxpy_view *view, PyObject *object, const char *name, bool write)
 {
     view->object = Py_NewRef(object);
     view->capsule = NULL;
     view->buffer = NULL;
-    view->array = view->scalar = false;
+    view->array = view->scalar = view->unwrap = false;
     view->writable = true;
     view->ndim = 0;
     view->shape = NULL;
@@ -132,6 +170,10 @@ int hxpy_view_get(struct hxpy_view *view, PyObject *object, const char *name, bo
     if (write && !view->writable) {
         hxpy_view_drop(view);
         hxpy_refuse("%s is read-only, and this call writes to it", name);
+        return -1;
+    }
+    if (__builtin_expect((uintptr_t)view->data % 16 != 0, 0) && check_alignment(view, name)) { /* no type needs more than 16 */
+        hxpy_view_drop(view);
         return -1;
     }
     return 0;
@@ -198,5 +240,6 @@ int hxpy_view_new(struct hxpy_view *view, const struct hxpy_view *model, int ndi
         return -1;
     int status = hxpy_view_get(view, object, "out", true);
     Py_DECREF(object);
+    view->unwrap = !status && ndim == 0 && !model->array && hxpy_numpy_is_number(model->object);
     return status;
 }
