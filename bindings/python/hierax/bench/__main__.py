@@ -19,7 +19,7 @@ from . import figures
 from .sides import COLLECTIVES, ITEM, PEERS
 
 SUFFIX = {"": 1, "K": 2**10, "M": 2**20}
-MOST_CALLS, BYTES_OF_CALLS = 100, 4 << 20  # of a side in a row: less than the second if vectors are long
+BYTES_OF_CALLS = 4 << 20  # of a side in a row, at most
 LAUNCH_LIMIT_S = 600
 
 
@@ -89,17 +89,20 @@ def program(*names):
 
 # ---- launches ----
 
-def starter(launcher, options):
+def starter(launcher, options, bound):
     """The command that starts a job's ranks."""
-    if launcher == "coll_run":  # cores are not bound: the threads of Gloo must find an idle one
+    bound = bound and options.ranks <= len(os.sched_getaffinity(0))
+    if launcher == "coll_run":
         nodes = [] if options.nodes == "1" else ["--nodes", options.nodes]
-        return [program("coll_run"), "-n", str(options.ranks), "--bind=none", *nodes, f"--timeout={LAUNCH_LIMIT_S}", "--"]
+        return [program("coll_run"), "-n", str(options.ranks), f"--bind={'core' if bound else 'none'}", *nodes,
+                f"--timeout={LAUNCH_LIMIT_S}", "--"]
     text = "from mpi4py import MPI; print(MPI.Get_library_version())"
     library = subprocess.run([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True, check=True).stdout
     if "Open MPI" in library:
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-        return [program("mpirun.openmpi", "mpirun"), "-n", str(options.ranks), "--oversubscribe", "--bind-to", "none", *root]
-    return [program("mpiexec.hydra", "mpiexec"), "-n", str(options.ranks)]
+        return [program("mpirun.openmpi", "mpirun"), "-n", str(options.ranks), "--oversubscribe", "--bind-to",
+                "core" if bound else "none", *root]
+    return [program("mpiexec.hydra", "mpiexec"), "-n", str(options.ranks), *(["-bind-to", "core"] if bound else [])]
 
 
 def launch(sides, start, cases, options, folder):
@@ -132,12 +135,12 @@ def cases_of(peer, options):
         for dtype in peer.dtypes if collective == "all_reduce" else peer.dtypes[:1]:
             for size in options.sizes:
                 n = max(size // ITEM[dtype] // options.ranks, 1) * options.ranks
-                yield collective, dtype, n, max(min(BYTES_OF_CALLS // size, MOST_CALLS), 2)
+                yield collective, dtype, n, max(min(BYTES_OF_CALLS // size, peer.calls), 2)
 
 
 def measure(peer, options, folder):
     """The points of a peer. Launches of its jobs alternate, every second time in the opposite order."""
-    cases, starts = list(cases_of(peer, options)), [starter(launcher, options) for _, launcher in peer.jobs]
+    cases, starts = list(cases_of(peer, options)), [starter(launcher, options, peer.bound) for _, launcher in peer.jobs]
     times = {}
     for i in range(options.launches):
         for (sides, _), start in list(zip(peer.jobs, starts))[::-1 if i % 2 else 1]:

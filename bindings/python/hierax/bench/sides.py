@@ -11,13 +11,18 @@ from dataclasses import dataclass
 
 @dataclass
 class Peer:
-    """A row. jobs: the sides of each job, and how its ranks start: coll_run, or mpi (the launcher of mpi4py's MPI)."""
+    """A row. jobs: the sides of each job, and how its ranks start: coll_run, or mpi (the launcher of mpi4py's MPI).
+
+    calls: of a side in a row, at most. A row must take milliseconds: ranks leave the barrier before it at different times.
+    bound: each rank to its own core, if there are enough."""
     name: str
     module: str
     package: str
     about: str
     dtypes: tuple
     jobs: tuple
+    calls: int
+    bound: bool
 
     def missing(self):
         """A reason why it cannot be measured, or None."""
@@ -27,9 +32,9 @@ class Peer:
 
 PEERS = {peer.name: peer for peer in (
     Peer("gloo", "torch", "PyTorch 2.6 or later (Debian: python3-torch)", "torch", ("float32", "bfloat16"),
-         ((("torch-hierax", "torch-gloo"), "coll_run"),)),
+         ((("torch-hierax", "torch-gloo"), "coll_run"),), 100, False),  # the threads of Gloo must find an idle core
     Peer("mpi4py", "mpi4py", "mpi4py (Debian: python3-mpi4py)", "numpy", ("float32",),
-         ((("numpy-hierax",), "coll_run"), (("numpy-mpi4py",), "mpi"))))}
+         ((("numpy-hierax",), "coll_run"), (("numpy-mpi4py",), "mpi")), 5000, True))}
 ITEM = {"float32": 4, "bfloat16": 2}
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
