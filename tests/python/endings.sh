@@ -47,4 +47,6 @@ ends 7 aborts "no more data"
 "$python" -c 'import _xxsubinterpreters' 2>/dev/null && ends 0 subinterpreter True
 env -u HX_ROOT HX_TIMEOUT=7 "$python" -m hierax.info >"$tmp/info" || fail "hierax.info: exit $?"
 for text in "launcher     none: a job of one rank" "HX_TIMEOUT   7" "numpy"; do has "$tmp/info" "$text" hierax.info; done
+"$python" -m hierax.info --foo 2>"$tmp/err" && fail "hierax.info --foo"
+has "$tmp/err" "unrecognized arguments: --foo" "hierax.info --foo"
 finish

@@ -32,7 +32,16 @@ PKG_CONFIG_PATH=$prefix/lib/pkgconfig pip "$tmp/source" || { tail -n 30 "$tmp/lo
 sum "pip install" "$tmp/venv/bin/python"
 has "$tmp/out" "$tmp/venv/lib" "pip install"
 "$tmp/venv/bin/python" -m hierax.info | grep "^module .*$tmp/venv" >"$tmp/out" || fail "hierax.info of the venv"
-[ -e "$(echo "$tmp"/venv/lib/python3*/site-packages/hierax/py.typed)" ] || fail "py.typed is not installed"
+
+# pip and make install the same files: templates and data of the pages too. Only make builds hierax.torch.
+files() { (cd "$1/hierax" && find . -type f ! -name '*.pyc' ! -name '_native*' ! -path './torch/*' | sort); }
+files "$prefix"/lib/python3*/*-packages >"$tmp/make"
+files "$tmp"/venv/lib/python3*/site-packages >"$tmp/pip"
+diff "$tmp/make" "$tmp/pip" >&2 || fail "make and pip install other files"
+has "$tmp/pip" py.typed "the files"
+
+(cd "$tmp/source" && "$tmp/venv/bin/python" -m hierax.info) >"$tmp/out" 2>&1 && fail "the source of the package runs"
+has "$tmp/out" "$tmp/source/hierax has no extension module" "python in the folder of the source"
 
 make -C "$top_builddir" uninstall prefix="$prefix" exec_prefix="$prefix" >"$tmp/log" 2>&1 || fail "make uninstall"
 [ -z "$(find "$prefix" -path '*hierax*' -name '*.py')" ] || fail "make uninstall leaves files of Python"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""python -m hierax.info: versions, how ranks would be started, this node, and settings. Starts nothing."""
+"""python -m hierax.info: print versions, how ranks would be started, this node, and settings. Starts nothing."""
+import argparse
 import os
 import platform
 import sys
@@ -51,6 +52,7 @@ def report():
 
 
 def main():
+    argparse.ArgumentParser(prog="hierax.info", description="Print versions, how ranks would be started, this node, and settings. Starts nothing.").parse_args()
     for name, value in report():
         print(f"{name:12} {value}")
 

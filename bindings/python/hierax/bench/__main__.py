@@ -49,7 +49,7 @@ def chosen(option, text, choices):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        raise Refused(message)
+        raise Refused(f"{message} (--help lists the options)")
 
 
 def arguments():
