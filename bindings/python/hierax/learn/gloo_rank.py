@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One rank of Gloo for measure.py: reads lines "bytes warmup repetitions calls", answers with the
-time of an all-reduce in each repetition, in microseconds.
+"""One rank of Gloo for measure.py: says that it is ready, then reads lines "bytes warmup repetitions calls", and answers with
+the time of an all-reduce in each repetition, in microseconds.
 
 As in coll_bench, the input is written before each row of calls, and the ranks begin together.
 """
 
+import datetime
 import sys
 import time
 
@@ -13,7 +14,8 @@ import torch.distributed as dist
 
 
 def main() -> None:
-    dist.init_process_group("gloo")
+    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=120))  # not 30 minutes, if a rank has ended
+    print("ready", flush=True)
     for line in sys.stdin:
         nbytes, warmup, repetitions, calls = map(int, line.split())
         source, vector, times = torch.ones(nbytes // 4), torch.empty(nbytes // 4), []

@@ -8,7 +8,7 @@ hxpy_files += hierax/learn/__init__.py hierax/learn/__main__.py hierax/learn/cat
     hierax/learn/pages/ring-tree.js hierax/learn/pages/scorecard.html hierax/learn/pages/scorecard.js \
     hierax/learn/pages/style.css hierax/learn/pages/tour.html hierax/learn/pages/tour.js hierax/learn/pages/tour.json
 
-dist_tests_list += tests/python/learn.py
+dist_tests_list += tests/python/learn.py tests/python/learn_measure.sh
 EXTRA_DIST += bindings/python/hierax/learn/README.md tests/python/browser.py tests/python/learn_faults.py \
     tests/python/learn_pages.py tests/python/plan_reader.py \
     $(addprefix bindings/python/hierax/learn/pictures/,hierarchical.png hypercube.png phone.png)

@@ -58,7 +58,8 @@ class Hierax:
 
 
 class Gloo:
-    """torch.distributed's own backend: 8 processes that wait for a size on standard input."""
+    """torch.distributed's own backend: 8 processes that wait for a size on standard input. To load torch takes seconds on all
+    cores, so nothing is measured before each of them is ready."""
 
     def __init__(self):
         with socket.socket() as free:
@@ -84,13 +85,25 @@ class Gloo:
                 )
             )
 
+        try:
+            self.answers()
+        except Refused:
+            for process in self.ranks:
+                process.kill()
+            raise
+
+    def answers(self) -> list[list[str]]:
+        """The words of the next line of each rank."""
+        lines = [process.stdout.readline().split() for process in self.ranks]
+        if not all(lines):
+            raise Refused("a rank of Gloo has ended")
+        return lines
+
     def measure(self, nbytes: int) -> tuple[float, dict]:
         for process in self.ranks:
             process.stdin.write("{} {} {} {}\n".format(nbytes, WARMUP, *repetitions(nbytes)))
             process.stdin.flush()
-        times = [[float(word) for word in process.stdout.readline().split()] for process in self.ranks]
-        if not all(times):
-            raise Refused("a rank of Gloo has ended")
+        times = [[float(word) for word in words] for words in self.answers()]
         return statistics.median(max(one) for one in zip(*times)), {}
 
     def close(self) -> None:
