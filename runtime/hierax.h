@@ -562,6 +562,12 @@ HX_CALL hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int 
 
 /* ---- communicators that have failed --------------------------------------------------- */
 
+/* Let calls on comm wait so many seconds for progress, instead of HX_TIMEOUT. 0: for ever. All
+ * ranks of comm choose the same time, before their next call on comm. It holds for collectives
+ * and messages, but not for the creation of communicators and for hx_finalize. Local.
+ * Errors: HX_ERR_ARG if seconds is negative, above 1e9, or not a number. HX_ERR_STATE. */
+HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
+
 /* End all calls on comm: on every rank of comm, calls that are under way and later ones return
  * HX_ERR_REVOKED, within tenths of a second. This holds also if comm has failed with another
  * error before, here or elsewhere. A call that completes at that time may still succeed. Local; any thread may call it, also while other threads are in

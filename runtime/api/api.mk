@@ -5,4 +5,4 @@ hx_sources += runtime/api/abort.c runtime/api/alloc.c runtime/api/blocks.c runti
     runtime/api/lock.h runtime/api/message.c runtime/api/message_stall.c runtime/api/notice.c runtime/api/revoke.c \
     runtime/api/number.c runtime/api/number.h runtime/api/overlap.c runtime/api/plan_info.c runtime/api/request.c \
     runtime/api/request_queue.c runtime/api/root_counts.c runtime/api/shrink.c runtime/api/stats_count.c \
-    runtime/api/trace_write.c runtime/api/user.c runtime/api/world.c
+    runtime/api/timeout.c runtime/api/trace_write.c runtime/api/user.c runtime/api/world.c

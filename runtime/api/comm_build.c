@@ -103,6 +103,8 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
         return hx_fail(HX_ERR_NOMEM, "no memory for a communicator");
     comm->world = world;
     comm->members.id = *id;
+    comm->members.timeout_s = &world->process.env->timeout;
+    comm->members.timeout_by = "HX_TIMEOUT";
     world->numbers->comms[id->number] = comm;
     world->numbers->generations[id->number] = id->generation;
     comm->next = *link;

@@ -100,7 +100,7 @@ static hx_status_t status_tell(const struct hx_p2p_call *call)
 static hx_status_t call_await(struct hx_comm *comm, struct hx_p2p_call *call)
 {
     struct hx_process *process = &comm->world->process;
-    const struct hx_wait wait = {ended_look, ended_stall, call, process->env->timeout, &call->wait_clock};
+    const struct hx_wait wait = {ended_look, ended_stall, call, *comm->members.timeout_s, &call->wait_clock};
 
     comm->messages++;
     hx_p2p_start(process, call);

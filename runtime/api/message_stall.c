@@ -144,7 +144,7 @@ static hx_status_t reason(const struct hx_p2p_call *message)
 
 static void warn(struct hx_p2p_call *message)
 {
-    const double limit = comm_of(message)->world->process.env->timeout * 1e9 / PATIENCE_PART;
+    const double limit = *message->members->timeout_s * 1e9 / PATIENCE_PART;
     char what[192], where[HX_STAND_BYTES];
 
     if (message->warned || (double)message->wait_clock.waited < (limit > 0 && limit < PATIENCE_NS ? limit : PATIENCE_NS))
@@ -188,7 +188,7 @@ void hx_message_late(struct hx_p2p_call *message)
         return;
     message_tell(message, what, sizeof(what));
     hx_stand_tell(message->members->blocking, message->rank, where, sizeof(where));
-    hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT); rank %d %s", what, comm_of(message)->world->process.env->timeout,
+    hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (%s); rank %d %s", what, *message->members->timeout_s, message->members->timeout_by,
             message->rank, where);
     comm_break(message, HX_ERR_TIMEOUT);
 }

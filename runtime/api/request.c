@@ -223,7 +223,7 @@ static struct hx_wait wait_for(struct wait *wait)
     struct hx_wait_clock *clock = request->message ? &request->message->wait_clock : engine ? &engine->wait_clock : &wait->clock;
 
     return (struct hx_wait){wait_look, wait_tell, wait,
-                            clock == &wait->clock ? 0 : request->call.comm->world->process.env->timeout, clock};
+                            clock == &wait->clock ? 0 : *request->call.comm->members.timeout_s, clock};
 }
 
 static void request_late(struct hx_request *request)

@@ -126,7 +126,7 @@ void hx_awaited_describe(const struct hx_run *run, char *text, size_t bytes)
 void hx_awaited_warn(const struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
-    double limit = engine->process->env->timeout * 1e9 / PATIENCE_PART;
+    double limit = *engine->members->timeout_s * 1e9 / PATIENCE_PART;
     char absent[HX_ABSENT_BYTES];
 
     if (engine->told == engine->call || engine->pairs ||
@@ -148,9 +148,10 @@ hx_status_t hx_awaited_fail(const struct hx_run *run)
     char absent[HX_ABSENT_BYTES];
 
     if (engine->pairs) /* the creation of a group: calls are not counted there, so only the rank that this one waits for can be named */
-        return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d of the job", run->name, engine->process->env->timeout,
-                       hx_awaited_rank(run));
+        return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (%s) for rank %d of the job", run->name, *engine->members->timeout_s,
+                       engine->members->timeout_by, hx_awaited_rank(run));
     hx_awaited_describe(run, absent, sizeof(absent));
-    return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (HX_TIMEOUT); %s", run->name,
-                   (unsigned long long)(engine->call - engine->first_call), stage, engine->process->env->timeout, absent);
+    return hx_fail(HX_ERR_TIMEOUT, "%s, call %llu, stage %s: waited %g s (%s); %s", run->name,
+                   (unsigned long long)(engine->call - engine->first_call), stage, *engine->members->timeout_s, engine->members->timeout_by,
+                   absent);
 }

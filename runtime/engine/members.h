@@ -22,6 +22,9 @@ struct hx_members {
     struct hx_planner *planner;
     struct hx_agree *agree;      /* its agreements; NULL until used: see agree.h */
     struct hx_engine *blocking;  /* that of blocking calls: its context tells failures */
+    const double *timeout_s;     /* of its calls: that of HX_TIMEOUT, or the next one. 0: for ever */
+    double own_timeout_s;        /* hx_comm_set_timeout */
+    const char *timeout_by;      /* which of them, for messages */
     hx_status_t failed;          /* the first error that leaves ranks out of step; every later call returns it */
     char detail[HX_DETAIL_BYTES];
     char why[HX_DETAIL_BYTES];   /* why its calls fail, from when a thread finds it until they fail; "": they go on */

@@ -62,7 +62,7 @@ static int inline_look(void *ctx)
 
 struct hx_wait hx_run_wait_of(struct hx_run *run, int (*look)(void *))
 {
-    return (struct hx_wait){look, hx_stall_tell, run, run->engine->process->env->timeout, &run->engine->wait_clock};
+    return (struct hx_wait){look, hx_stall_tell, run, *run->engine->members->timeout_s, &run->engine->wait_clock};
 }
 
 int hx_run_wait_ended(struct hx_run *run, hx_status_t status)

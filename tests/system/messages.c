@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages between two ranks, for messages.sh and revoked.sh: each mode is a function below. Exits with 0 if all is right. */
+/* Messages between two ranks, for messages.sh and revoked.sh, and time-outs of communicators: each mode is a function below. Exits with 0 if all is right. */
 #include <hierax.h>
 #include <pthread.h>
 #include <signal.h>
@@ -371,6 +371,37 @@ static void revokes(int dies)
     OK(hx_barrier(world));
 }
 
+/* ---- time-outs of communicators: shorter than HX_TIMEOUT, which is 2 s here, and longer ----------------------------- */
+
+static int says(const hx_comm_t *comm, const char *text)
+{
+    return strstr(hx_error_detail(comm), text) != NULL;
+}
+
+static void patience(void)
+{
+    hx_comm_t *brief, *briefly, *patient;
+    char byte;
+
+    OK(hx_comm_dup(world, &brief));
+    OK(hx_comm_dup(world, &briefly));
+    OK(hx_comm_dup(world, &patient));
+    OK(hx_barrier(brief));
+    CHECK(hx_comm_set_timeout(brief, -1) == HX_ERR_ARG && says(brief, "-1 seconds: expected 0 to 1e9"));
+    OK(hx_comm_set_timeout(brief, 0.25));
+    OK(hx_comm_set_timeout(briefly, 0.25));
+    OK(hx_comm_set_timeout(patient, 60));
+    if (rank == 0) {
+        CHECK(hx_barrier(brief) == HX_ERR_TIMEOUT && says(brief, "waited 0.25 s (hx_comm_set_timeout)"));
+        CHECK(hx_recv(&byte, 1, HX_BYTE, 1, 0, briefly) == HX_ERR_TIMEOUT && says(briefly, "waited 0.25 s (hx_comm_set_timeout); rank 1"));
+        sleep(3);
+        OK(hx_send(&byte, 1, HX_BYTE, 1, 0, patient));
+    } else if (rank == 1) {
+        OK(hx_recv(&byte, 1, HX_BYTE, 0, 0, patient));
+    }
+    OK(hx_barrier(patient));
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -403,6 +434,8 @@ int main(int argc, char **argv)
         revokes(0);
     else if (!strcmp(mode, "revoke_dead"))
         revokes(1);
+    else if (!strcmp(mode, "patience"))
+        patience();
     else
         CHECK(!"a mode");
     OK(hx_finalize());

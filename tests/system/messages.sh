@@ -22,6 +22,8 @@ HX_SPIN=0 run_mode stream 2 1 # each wait sleeps
 run_mode leaves 2 1
 run_mode leaves 2 2
 HX_PROGRESS_THREAD=1 run_mode persistent 3 1,2
+HX_TIMEOUT=2 run_mode patience 3 1
+HX_TIMEOUT=2 run_mode patience 3 1,2
 HX_SINGLE_COPY=0 run_mode pairs 2 1
 for nodes in 1 2; do # hx_comm_free while a thread is in hx_recv
     for try in 1 2 3 4; do

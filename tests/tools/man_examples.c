@@ -84,6 +84,9 @@ if (hx_barrier(world) == HX_ERR_PEER_DEAD) {
     status = hx_comm_failed(world, dead, 8, &ndead);
 }
 /* end */
+/* hx_comm_set_timeout */
+hx_comm_set_timeout(world, 30);
+/* end */
 /* hx_comm_dup */
 status = hx_comm_dup(world, &copy);
 /* end */
