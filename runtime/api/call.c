@@ -116,7 +116,7 @@ static hx_status_t call_block(struct hx_call *call)
         return hx_comm_fail(call->comm, status);
     hx_user_hold(dtype); /* another thread may free them while this one waits for its turn */
     hx_user_hold(op);
-    status = call_await(call);
+    status = call->comm->atomic && call->key.purpose == HX_FOR_CALL ? hx_call_atomic(call, call_await) : call_await(call);
     hx_user_leave(&call->comm->engine, dtype);
     hx_user_leave(&call->comm->engine, op);
     return status;
@@ -164,7 +164,5 @@ hx_status_t hx_call_make(struct hx_call call, enum hx_mode mode, hx_request_t **
 
     HX_ENTER();
     status = hx_call_do(&call, mode, request);
-    if (mode == HX_BLOCKING && status == HX_SUCCESS)
-        call.comm->completed++;
-    return status;
+    return mode == HX_BLOCKING && status == HX_SUCCESS && !call.comm->group ? hx_call_counted(call.comm, status) : status;
 }

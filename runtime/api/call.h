@@ -72,6 +72,17 @@ hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **r
 /* The same, for a thread that comes from outside. */
 hx_status_t hx_call_make(struct hx_call call, enum hx_mode mode, hx_request_t **request);
 
+/* A blocking call of the program has ended so. */
+static inline hx_status_t hx_call_counted(struct hx_comm *comm, hx_status_t status)
+{
+    if (status == HX_SUCCESS)
+        comm->completed++;
+    return status;
+}
+
+/* atomic.c. A call that is right, with HX_ATOMIC: run it by this function. */
+hx_status_t hx_call_atomic(struct hx_call *call, hx_status_t (*run)(struct hx_call *call));
+
 /* A call that is a part of the public function of this name. */
 static inline hx_status_t hx_call_inner(const char *name, struct hx_comm *comm, struct hx_call_key key, const void *in, void *out)
 {
@@ -88,7 +99,7 @@ static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, stru
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key)
 {
-    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || comm->world->notices.running || comm->group)
+    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || comm->world->notices.running || comm->group || comm->atomic)
         return NULL;
     return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }

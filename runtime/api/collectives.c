@@ -206,8 +206,9 @@ static struct hx_call root_counts_call(const struct arguments *a)
 static __attribute__((noinline)) hx_status_t do_blocking(struct arguments a)
 {
     struct hx_call call = plain_call(&a);
+    hx_status_t status = hx_call_do(&call, HX_BLOCKING, NULL);
 
-    return hx_call_do(&call, HX_BLOCKING, NULL);
+    return status == HX_SUCCESS && !a.comm->group ? hx_call_counted(a.comm, status) : status;
 }
 
 /* Every instruction counts here, so the arguments are written to memory only for do_blocking. It serves calls whose plan is not
@@ -220,7 +221,7 @@ INLINED hx_status_t run(struct arguments a)
     struct hx_bound *bound = b.fault || b.memory == HX_IN_PLACE || b.copies ? NULL : hx_call_known(a.comm, key);
 
     if (bound && !hx_call_is_ahead(&a.comm->engine, &key))
-        return hx_engine_run(&a.comm->engine, bound, a.name, b.in, a.out);
+        return hx_call_counted(a.comm, hx_engine_run(&a.comm->engine, bound, a.name, b.in, a.out));
     return do_blocking((struct arguments){.name = a.name, a.coll, a.comm, a.in, a.out, a.count, a.dtype, a.op, a.root});
 }
 

@@ -102,9 +102,12 @@ struct hx_comm {
     uint64_t started;   /* non-blocking calls */
     int requests;       /* not freed yet */
     uint32_t revocations_seen; /* see hx_failure_revoked */
-    uint64_t completed; /* blocking calls of the program that have succeeded: see hx_comm_agree */
     int messages;       /* threads in hx_send and hx_recv */
     struct hx_recording *group; /* calls are recorded in it: see group.c; NULL: none */
+    uint64_t completed; /* blocking calls of the program that have succeeded: see hx_comm_agree */
+    int atomic;         /* HX_ATOMIC; in a communicator of one rank there is nothing to do */
+    void *undo;         /* the input of a call in place: see atomic.c */
+    size_t undo_bytes;
     int shared_alloc;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
     void *inplace_copy;        /* the copy of an in-place call: see enum hx_inplace_copy */
     size_t inplace_copy_bytes;

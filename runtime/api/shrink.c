@@ -30,16 +30,24 @@ static hx_status_t call_check(const char *name, struct hx_comm *comm, const void
     return status;
 }
 
+/* A rank that commits a call (atomic.c) may meet ranks that do not: its call fails, and these try again. */
 static hx_status_t agree(struct hx_comm *comm, struct hx_agreement *agreement)
 {
-    hx_status_t status = hx_agree(&comm->world->process, &comm->members, agreement);
+    const struct hx_agreement mine = *agreement;
+    hx_status_t status;
 
+    do {
+        *agreement = mine;
+        status = hx_agree(&comm->world->process, &comm->members, agreement);
+    } while (status == HX_SUCCESS && (agreement->kinds & 1u << HX_AGREE_COMMIT));
+    if (status == HX_SUCCESS && agreement->kinds != 1u << mine.kind)
+        status = hx_fail(HX_ERR_MISMATCH, "%s: ranks call hx_comm_agree and hx_comm_shrink in different orders", mine.name);
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
 hx_status_t hx_comm_agree(hx_comm_t *comm, int *flags, uint64_t *completed)
 {
-    struct hx_agreement agreement = {.name = "hx_comm_agree"};
+    struct hx_agreement agreement = {.name = "hx_comm_agree", .kind = HX_AGREE_FLAGS};
     hx_status_t status;
 
     HX_ENTER();
@@ -69,7 +77,7 @@ static hx_status_t plan_agree(struct hx_comm *comm, uint32_t from, struct plan *
     struct hx_world *world = comm->world;
     const struct hx_comm_numbers *numbers = world->numbers;
     uint64_t generation = 0, call = 0;
-    struct hx_agreement agreement = {.name = "hx_comm_shrink"};
+    struct hx_agreement agreement = {.name = "hx_comm_shrink", .kind = HX_AGREE_MEMBERS};
     hx_status_t status;
 
     for (uint32_t i = 0; i < numbers->count; i++) {
@@ -100,7 +108,7 @@ static hx_status_t plan_make(struct hx_comm *comm, const struct plan *plan, enum
 {
     struct hx_world *world = comm->world;
     const int took = hx_number_take(world->numbers, plan->id.number);
-    struct hx_agreement agreement = {.name = "hx_comm_shrink", .words = {took ? TOOK : 0}};
+    struct hx_agreement agreement = {.name = "hx_comm_shrink", .kind = HX_AGREE_MADE, .words = {took ? TOOK : 0}};
     struct hx_comm *made = NULL;
     uint64_t worst = 0;
     hx_status_t mine = took ? hx_comm_make(world, plan->ranks, plan->n, &plan->id, &made) : HX_SUCCESS, status;

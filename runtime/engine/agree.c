@@ -435,13 +435,16 @@ static void give(struct hx_agree *a, const uint64_t *words)
 hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, struct hx_agreement *agreement)
 {
     struct hx_agree *a = agree_of(process, members);
+    uint64_t words[HX_AGREE_WORDS];
     hx_status_t status;
 
     if (!a)
         return hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", agreement->name, members->size);
     if (a->is_open)
         return hx_fail(HX_ERR_STATE, "%s: another thread is in such a call on this communicator", agreement->name);
-    give(a, agreement->words);
+    memcpy(words, agreement->words, sizeof(words));
+    words[0] = (words[0] & UINT32_MAX) | (uint64_t)~(1u << agreement->kind) << 32; /* by AND, the kinds that are there become 0 */
+    give(a, words);
     a->is_open = 1;
     a->wait_clock = (struct hx_wait_clock){0};
     status = hx_wait_until(&process->waiter, &(struct hx_wait){look, slow, a, process->env->timeout, &a->wait_clock});
@@ -454,6 +457,8 @@ hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, str
     if (a->result < 0)
         return (hx_status_t)-a->result;
     memcpy(agreement->words, a->mine->value, sizeof(agreement->words));
+    agreement->kinds = ~(unsigned)(agreement->words[0] >> 32);
+    agreement->words[0] &= UINT32_MAX;
     agreement->members = a->mine->members;
     return HX_SUCCESS;
 }

@@ -33,9 +33,14 @@
 
 #include "runtime/engine/engine.h"
 
+/* Ranks count their agreements together, whatever these are about. So a rank may be in one of another kind than the others. */
+enum hx_agree_kind { HX_AGREE_COMMIT, HX_AGREE_FLAGS, HX_AGREE_MEMBERS, HX_AGREE_MADE };
+
 struct hx_agreement {
     const char *name;               /* of the public function */
-    uint64_t words[HX_AGREE_WORDS]; /* in: of this rank; out: the first of all by AND, of the others the least */
+    enum hx_agree_kind kind;
+    uint64_t words[HX_AGREE_WORDS]; /* in: of this rank; out: of all, the AND of the first (32 bits), the least of each other one */
+    unsigned kinds;                 /* out: of all, a bit for each kind */
     const uint64_t *members;        /* out: whose words these are, a bit for each rank of the communicator. Valid until the next agreement */
 };
 

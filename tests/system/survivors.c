@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks that die at random moments, and the others that go on. Usage: survivors SEED FILE LEAST
+ * Ranks that die at random moments, and the others that go on. Usage: survivors SEED FILE LEAST [calls]
  *
  * In each round one or more ranks draw their deaths from SEED: whose, and in what. The others revoke, agree and shrink until an all-reduce
  * of all that are left is right. They end when LEAST ranks or fewer are left. Each rank that dies appends the time to FILE. The first
  * survivor prints how long each round took from the last death to the next complete all-reduce.
+ * With "calls" all deaths are in calls. If HX_ATOMIC is set, a call must succeed on all or fail on all, and then the input is unchanged.
  */
 #include <fcntl.h>
 #include <hierax.h>
@@ -28,6 +29,8 @@ static int jobs[RANKS_MOST];         /* the ranks of the job that comm has */
 static int node_of[RANKS_MOST];      /* of the job */
 static hx_comm_t *world, *comm;
 static int dies_fd;
+static int is_atomic, only_calls;
+static uint64_t calls;               /* that have succeeded on comm here */
 static uint64_t state;               /* of the random numbers that all ranks draw alike */
 
 #define CHECK(condition)                                                                                                       \
@@ -87,20 +90,29 @@ static int64_t last_death_us(void)
     return last;
 }
 
-/* An all-reduce whose result is known. */
+static int64_t number_at(int step, size_t i)
+{
+    return (int64_t)(me + 1) * (me + 1) + (int64_t)i * step;
+}
+
+/* An all-reduce whose result is known, with HX_ATOMIC often in place. */
 static hx_status_t sum(int step)
 {
     static int64_t in[WORDS], out[WORDS];
     const size_t n = step % 3 == 0 ? 1 : step % 3 == 1 ? 700 : WORDS;
+    const int in_place = is_atomic && step % 2;
     hx_status_t status;
     int64_t expected = 0;
 
     for (int i = 0; i < size; i++)
         expected += (int64_t)(jobs[i] + 1) * (jobs[i] + 1);
     for (size_t i = 0; i < n; i++)
-        in[i] = (int64_t)(me + 1) * (me + 1) + (int64_t)i * step;
-    status = hx_allreduce(in, out, n, HX_INT64, HX_SUM, comm);
+        (in_place ? out : in)[i] = number_at(step, i);
+    status = hx_allreduce(in_place ? HX_IN_PLACE : in, out, n, HX_INT64, HX_SUM, comm);
     CHECK(status != HX_ERR_TIMEOUT && status != HX_ERR_TRANSPORT);
+    calls += status == HX_SUCCESS;
+    for (size_t i = 0; is_atomic && status != HX_SUCCESS && i < n; i++)
+        CHECK((in_place ? out : in)[i] == number_at(step, i));
     for (size_t i = 0; status == HX_SUCCESS && i < n; i++)
         CHECK(out[i] == expected + (int64_t)i * step * size);
     return status;
@@ -112,10 +124,12 @@ static hx_status_t meet(void)
     hx_status_t status;
 
     size = hx_size(comm);
+    calls = 0;
     if ((status = hx_allgather(&me, jobs, 1, HX_INT32, comm)) != HX_SUCCESS) {
         CHECK(status != HX_ERR_TIMEOUT && status != HX_ERR_TRANSPORT);
         return status;
     }
+    calls++;
     for (int i = 0; i < size; i++)
         CHECK(jobs[i] >= 0 && (i == 0 || jobs[i] > jobs[i - 1]) && (jobs[i] == me) == (i == hx_rank(comm)));
     return HX_SUCCESS;
@@ -135,6 +149,7 @@ static hx_status_t same(int64_t value)
     int64_t ends[2] = {value, -value}, both[2];
     hx_status_t status = hx_allreduce(ends, both, 2, HX_INT64, HX_MAX, comm);
 
+    calls += status == HX_SUCCESS;
     CHECK(status != HX_SUCCESS || (both[0] == value && both[1] == -value));
     return status;
 }
@@ -148,7 +163,7 @@ struct victim {
 static int victims_draw(struct victim *victims)
 {
     const int how = draw(8), first = jobs[how == 0 ? 0 : how == 1 ? size - 1 : draw(size)];
-    const enum moment moment = (enum moment)draw(MOMENTS), second = (enum moment)draw(MOMENTS);
+    const enum moment moment = (enum moment)(draw(MOMENTS) * !only_calls), second = (enum moment)(draw(MOMENTS) * !only_calls);
     int n = 0;
 
     if (how == 2) {
@@ -189,6 +204,7 @@ static void go_on(const struct victim *victims, int n, int any)
         die_within(300);
     OK(hx_comm_agree(comm, &flags, &completed));
     agreed = flags;
+    CHECK(is_atomic ? completed == calls : completed <= calls && completed + 1 >= calls);
     if (has_moment(victims, n, IN_SHRINK, me))
         die_within(600);
     OK(hx_comm_shrink(comm, &next));
@@ -235,11 +251,13 @@ int main(int argc, char **argv)
     hx_comm_t *node;
     int first;
 
-    if (argc != 4 || (dies_fd = open(argv[2], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
+    if (argc < 4 || (dies_fd = open(argv[2], O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) < 0)
         return 2;
     state = strtoull(argv[1], NULL, 10);
     signal(SIGALRM, die);
     OK(hx_init(&world));
+    only_calls = argc > 4;
+    is_atomic = getenv("HX_ATOMIC") != NULL;
     me = hx_rank(world);
     comm = world;
     CHECK(hx_size(world) <= RANKS_MOST);
@@ -248,6 +266,7 @@ int main(int argc, char **argv)
     first = me;
     OK(hx_bcast(&first, 1, HX_INT32, 0, node));
     OK(hx_allgather(&first, node_of, 1, HX_INT32, world));
+    calls++;
     OK(hx_comm_free(node));
     for (int number = 0; size > atoi(argv[3]); number++)
         round_play(number);
