@@ -282,11 +282,11 @@ static int yields_in_vain(struct hx_waiter *w, uint64_t now, uint64_t gone)
     return 1;
 }
 
-/* Time in which another process runs on the core does not count. The kernel wakes a rank on the core of the process that wakes
+/* Time in which another process runs on the core does not count, nor does time before something moved: more may soon move. The kernel wakes a rank on the core of the process that wakes
  * it, so ranks that share one core would never get to another. */
 static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 {
-    uint64_t start = hx_now_ns(), before = start, spent = 0, after, gone;
+    uint64_t start = hx_now_ns(), before = start, spent = 0, signs = w->signs, after, gone;
     int contended = 0;
 
     if (w->since == 0)
@@ -309,7 +309,8 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
             return 1;
         }
         before = hx_now_ns();
-        spent += before - after + (gone > YIELD_FREE_NS ? 0 : gone);
+        spent = w->signs == signs ? spent + before - after + (gone > YIELD_FREE_NS ? 0 : gone) : 0;
+        signs = w->signs;
     } while (spent < YIELD_PHASE_NS && before - start < YIELD_WALL_NS);
     return 0;
 }

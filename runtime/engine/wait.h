@@ -57,12 +57,14 @@ struct hx_waiter {
     int polling;                   /* one of them polls */
     int news;                      /* something has moved that they may wait for */
     int naps;                      /* calls of another world are under way, which this doorbell does not ring for: look soon again */
+    uint64_t signs;                /* how often something has moved */
 };
 
 /* Something has moved that another thread may wait for. */
 static inline void hx_notify(struct hx_waiter *w)
 {
     w->news = 1;
+    w->signs++;
 }
 
 /* looks: HX_SPIN, -1 for adaptive. The waiter must not move afterwards. */

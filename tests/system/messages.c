@@ -140,6 +140,24 @@ static void stream(void)
     free(data);
 }
 
+/* Each rank first sends more messages than may be under way, then receives. The first rank begins late: nobody takes its messages meanwhile. */
+static void ahead(void)
+{
+    enum { MANY = 300 };
+    const int left = (rank + size - 1) % size, right = (rank + 1) % size;
+
+    if (rank == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    for (int i = 0; i < MANY; i++) {
+        unsigned char *data = made((size_t)i, i);
+        OK(hx_send(data, (size_t)i, HX_BYTE, right, i % 3, world));
+        free(data);
+    }
+    for (int tag = 0; tag < 3; tag++)
+        for (int i = tag; i < MANY; i += 3)
+            receive((size_t)i, left, tag, i);
+}
+
 static void persistent(void)
 {
     const int right = (rank + 1) % size, left = (rank + size - 1) % size;
@@ -414,6 +432,8 @@ int main(int argc, char **argv)
         pairs();
     else if (!strcmp(mode, "tags"))
         tags();
+    else if (!strcmp(mode, "ahead"))
+        ahead();
     else if (!strcmp(mode, "stream"))
         stream();
     else if (!strcmp(mode, "persistent"))

@@ -16,6 +16,8 @@ for mode in pairs tags persistent mismatch threads; do
 done
 run_mode pairs 1 1
 run_mode tags 3 1,2
+run_mode ahead 3 1
+run_mode ahead 3 2,1
 run_mode stream 4 1
 run_mode stream 2 2
 HX_SPIN=0 run_mode stream 2 1 # each wait sleeps

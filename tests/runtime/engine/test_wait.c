@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "runtime/engine/wait.h"
+#include "runtime/base/clock.h"
 
 enum { MOST = 4 };
 
@@ -96,11 +97,43 @@ static void the_mate_decides(void **state)
     }
 }
 
+struct moving {
+    struct hx_waiter *w;
+    uint64_t start, yields;
+};
+
+static int look_moves(void *ctx)
+{
+    struct moving *m = ctx;
+
+    hx_notify(m->w);
+    return m->w->yields - m->yields >= 1500 || m->w->sleeps;
+}
+
+/* A rank does not sleep while things move. Time in which others have the core proves nothing. */
+static void what_moves_is_awaited_awake(void **state)
+{
+    static const int cpus[] = {0, 1};
+    struct hx_wait_clock wait_clock = {0};
+    struct hx_shared shared;
+    struct hx_waiter w;
+
+    (void)state;
+    start(&w, &shared, 2, 0, cpus, 1000, -1);
+    for (int tries = 0; tries < 10; tries++) {
+        struct moving m = {.w = &w, .start = hx_now_ns(), .yields = w.yields};
+        w.sleeps = 0;
+        assert_int_equal(hx_wait_until(&w, &(struct hx_wait){.look = look_moves, .ctx = &m, .wait_clock = &wait_clock}), HX_SUCCESS);
+        assert_true(!w.sleeps || hx_now_ns() - m.start > 19000000);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mates_share_a_processing_unit),
         cmocka_unit_test(the_mate_decides),
+        cmocka_unit_test(what_moves_is_awaited_awake),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
