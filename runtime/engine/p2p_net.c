@@ -3,7 +3,7 @@
  * Messages between two ranks of different nodes. Each record is a control message of the transport. The provider may change
  * their order, so they are numbered, and the receiver puts them in order. If the receiver has not taken WINDOW of them, further ones wait
  * in the sender, in order: hx_send returns when its own has left, and hx_isend is done then. The receiver takes them in any call of Hierax,
- * also while it waits to send itself. What it takes is limited by credit alone (p2p.h). So two ranks that both send first do not wait for each other.
+ * also while it waits to send itself. Credit alone limits what it takes (p2p.h). So two ranks that both send first do not wait for each other.
  * A short message is in the control message itself. The bytes of a longer one are a message of the transport. The sender posts it
  * with the head if it is eager, else when CLEAR comes; the receiver posts it when the head comes, or with CLEAR.
  */

@@ -282,7 +282,7 @@ static int yields_in_vain(struct hx_waiter *w, uint64_t now, uint64_t gone)
     return 1;
 }
 
-/* Time in which another process runs on the core does not count, nor does time before something moved: more may soon move. The kernel wakes a rank on the core of the process that wakes
+/* Time in which another process runs on the core does not count. If something has moved, the time counts from then on, because more may soon move. The kernel wakes a rank on the core of the process that wakes
  * it, so ranks that share one core would never get to another. */
 static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
 {
