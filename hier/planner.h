@@ -123,7 +123,7 @@ hx_status_t hx_planner_choose(struct hx_planner *planner, enum hx_coll coll, int
 
 /* rival.c: likewise. */
 hx_status_t hx_planner_rival(struct hx_planner *planner, const struct hx_plan *chosen, struct hx_traits traits, uint64_t count,
-                             uint32_t elem_bytes, struct hx_choice *rival);
+                             uint32_t elem_bytes, uint32_t number, struct hx_choice *rival);
 /* Do two candidates differ only in that one of them goes through slots and the other by single copy, with the same result bit by bit? */
 int hx_candidates_are_rivals(const struct hx_candidate *a, const struct hx_candidate *b);
 

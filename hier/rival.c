@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rival of a plan (HX_ADAPT): for a plan through slots the best one by single copy, and the other way round. The one or the other is
- * faster, depending on what is in the caches, which only the running program knows. So the engine tries both (runtime/engine/adapt.c).
- * Both fold what ranks give in one step, in the order of ranks, so results have the same bits. In shared memory every algorithm does so
+ * The rivals of a plan (HX_ADAPT): for a plan through slots those by single copy, and the other way round. The one or the other is
+ * faster, depending on what is in the caches, which only the running program knows. So the engine tries them (runtime/engine/adapt.c).
+ * All fold what ranks give in one step, in the order of ranks, so results have the same bits. In shared memory every algorithm does so
  * but those by levels, which fold domain by domain. Algorithms that send messages fold in orders of their own.
  */
 #include "hier/planner.h"
@@ -13,6 +13,7 @@
 #define LEAST_FETCH_BYTES 16384.0
 /* A plan that the model predicts to take so many times as long is not worth a try. The model errs by less. */
 #define HOPELESS 8.0
+#define MOST_RIVALS 8
 
 static int folds_at_once(const struct hx_candidate *c)
 {
@@ -34,34 +35,40 @@ static double fetch_bytes(const struct hx_planner *planner, const struct hx_cand
     return counts.calls > 0 ? counts.fetched * bytes / counts.calls : 0;
 }
 
-/* The cheapest rival of chosen among n candidates, -1: none that is worth a try. *us: its predicted time. */
-static int rival_find(const struct hx_planner *planner, const struct hx_candidate *chosen, const struct hx_candidate *candidates, int n,
-                      double bytes, double *us)
+/* The rivals of chosen among n candidates that are worth a try, the one with the least predicted time first. Returns how many. */
+static int rivals_find(const struct hx_planner *planner, const struct hx_candidate *chosen, const struct hx_candidate *candidates, int n,
+                       double bytes, const struct hx_candidate *rivals[MOST_RIVALS])
 {
     const double most = HOPELESS * hx_cost_of(&planner->cost, planner->shape, chosen, bytes).total_us;
-    int best = -1;
+    double us[MOST_RIVALS];
+    int found = 0;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && found < MOST_RIVALS; i++) {
         if (!hx_candidates_are_rivals(chosen, &candidates[i]) || fetch_bytes(planner, chosen, &candidates[i], bytes) < LEAST_FETCH_BYTES)
             continue;
         double predicted = hx_cost_of(&planner->cost, planner->shape, &candidates[i], bytes).total_us;
-        if (predicted > most || (best >= 0 && predicted >= *us))
+        if (predicted > most)
             continue;
-        best = i;
-        *us = predicted;
+        int at = found++;
+        for (; at > 0 && us[at - 1] > predicted; at--) {
+            us[at] = us[at - 1];
+            rivals[at] = rivals[at - 1];
+        }
+        us[at] = predicted;
+        rivals[at] = &candidates[i];
     }
-    return best;
+    return found;
 }
 
 hx_status_t hx_planner_rival(struct hx_planner *planner, const struct hx_plan *chosen, struct hx_traits traits, uint64_t count,
-                             uint32_t elem_bytes, struct hx_choice *rival)
+                             uint32_t elem_bytes, uint32_t number, struct hx_choice *rival)
 {
     const double bytes = hx_planner_vector_bytes(planner, chosen->coll, count, elem_bytes);
+    const struct hx_candidate *rivals[MOST_RIVALS];
     struct hx_candidate *candidates, ours;
     hx_status_t status = HX_SUCCESS;
     const char *fallback;
-    double us = 0;
-    int n, best = -1;
+    int n, found = 0;
 
     rival->plan = NULL;
     if (planner->shape->nnodes > 1 || !planner->single_copy || bytes < LEAST_FETCH_BYTES)
@@ -72,9 +79,9 @@ hx_status_t hx_planner_rival(struct hx_planner *planner, const struct hx_plan *c
     n = hx_planner_candidates(planner, chosen->coll, chosen->root, traits.folding, bytes, candidates, &fallback);
     /* by its name, not from the cache of plans, which may have forgotten it on some ranks only */
     if (hx_candidate_find(candidates, n, chosen->name, planner->shape, 0, &ours) >= 0)
-        best = rival_find(planner, &ours, candidates, n, bytes, &us);
-    if (best >= 0)
-        status = hx_planner_make(planner, &candidates[best], count, elem_bytes, 0, rival);
+        found = rivals_find(planner, &ours, candidates, n, bytes, rivals);
+    for (int i = 0; i < found && status == HX_SUCCESS && !rival->plan; i++)
+        status = hx_planner_make(planner, rivals[(number + (uint32_t)i) % (uint32_t)found], count, elem_bytes, 0, rival);
     free(candidates);
     return status;
 }

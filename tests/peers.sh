@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Compare Hierax without a table with three peers: this machine's Open MPI (here), Debian 13's Open MPI (openmpi) and its MPICH (mpich).
-# All are launched in turn. For each point, the ratio to the fastest peer is printed.
+# All are launched in turn. For each point, the ratio to the fastest peer is printed, and whether its 95 % interval lies above 1.
+# --loops "cold warm" takes about 9 minutes on 2 cores, of which 4 ranks take 7; with --launches 9 it takes 27.
 #   tests/peers.sh [OPTION VALUE]...
 #     --loops "cold warm ahead"    of coll_bench. By default, ahead measures only bcast, of 8, 64 and 512 bytes
 #     --collectives "NAME..."      default: all, without their forms with a count for each rank
@@ -9,7 +10,7 @@
 #     --ranks "N..."               2 4 (ahead: 4 8), all on this machine
 #     --peers "NAME..."            here openmpi mpich. With more ranks than cores MPICH takes milliseconds for a call: its ranks do not yield
 #     --launches N                 of each side at each point (3)
-#     --bench "OPTION..."          more options of coll_bench (with more ranks than cores: --repetitions 30; MPICH then makes one call in each)
+#     --bench "OPTION..."          more options of coll_bench (with more ranks than cores: --repetitions 30, and 5 of one call for MPICH)
 #     --csv FILE                   write every point and peer
 #     --root DIR                   Debian 13 with the peers (build/debian13-peers); made if it is missing: this takes minutes
 #     --prepare yes                make the root and build there, and measure nothing
@@ -55,19 +56,19 @@ prepare() {
         done' </dev/null >"$csv/told" || die "cannot build the peers in $root: $(cat "$csv/told")"
 }
 
-# N: set the command with which each peer starts N ranks, one per core if there are enough cores
+# N: set the commands with which each side starts N ranks, one per core if there are enough cores
 commands() {
-    local openmpi="--bind-to core" mpich="-bind-to core" few=""
-    bench=${given[bench]:-}
+    local openmpi="--bind-to core" mpich="-bind-to core" fewer="" fewest=""
     if [ "$1" -gt "$(nproc)" ]; then
-        openmpi="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1" mpich="" few=" --iterations 1 --warmup 2"
-        bench=${bench:---repetitions 30}
+        openmpi="--oversubscribe --bind-to none --mca mpi_yield_when_idle 1" mpich="" fewer=" --repetitions 30"
+        fewest=" --repetitions 5 --iterations 1 --warmup 1"
     fi
     [ "$(id -u)" != 0 ] || openmpi="--allow-run-as-root $openmpi"
     openmpi="mpirun.openmpi $openmpi --mca pml ob1 --mca btl"
-    command=([here]="$openmpi self,vader -n {n} $build/tools/coll_bench_mpi"
-        [openmpi]="$enter $openmpi self,sm -n {n} build-openmpi/tools/coll_bench_mpi"
-        [mpich]="$enter mpiexec.mpich $mpich -n {n} build-mpich/tools/coll_bench_mpi$few")
+    command=([here]="$openmpi self,vader -n {n} $build/tools/coll_bench_mpi$fewer"
+        [openmpi]="$enter $openmpi self,sm -n {n} build-openmpi/tools/coll_bench_mpi$fewer"
+        [mpich]="$enter mpiexec.mpich $mpich -n {n} build-mpich/tools/coll_bench_mpi$fewest")
+    ours="HX_TABLE=none $build/tools/coll_run -n {n} -- $build/tools/coll_bench$fewer"
 }
 
 part() { # LOOP COLLECTIVES SIZES RANKS
@@ -75,7 +76,7 @@ part() { # LOOP COLLECTIVES SIZES RANKS
     local -a options
     for n in ${given[ranks]:-$4}; do
         commands "$n"
-        options=(${bench:+--bench "$bench"})
+        options=(${given[bench]:+--bench "${given[bench]}"})
         [ "$loop" = cold ] || options+=("--$loop")
         for name in ${given[peers]}; do
             options+=(--peer "$name=${command[$name]}")
@@ -83,7 +84,7 @@ part() { # LOOP COLLECTIVES SIZES RANKS
         echo "== $loop, $n ranks"
         # shellcheck disable=SC2086
         "$top/tools/coll_compare" $collectives --sizes "$sizes" -n "$n" --rounds "${given[launches]}" "${options[@]}" \
-            --csv "$csv/$loop.$n.csv" --ours "HX_TABLE=none $build/tools/coll_run -n {n} -- $build/tools/coll_bench"
+            --csv "$csv/$loop.$n.csv" --ours "$ours"
     done
 }
 

@@ -42,9 +42,9 @@ static int takes_part(const struct hx_engine *engine, const struct hx_bound *bou
            bound->key.purpose == HX_FOR_CALL && !hx_coll_has_pair_counts(bound->key.coll);
 }
 
-static hx_status_t rival_choose(const struct hx_engine *engine, const struct hx_bound *bound, struct hx_choice *choice)
+static hx_status_t rival_choose(const struct hx_engine *engine, const struct hx_bound *bound, uint32_t number, struct hx_choice *choice)
 {
-    return hx_registry.planner->rival(engine->members->planner, bound->plan, bound->traits, bound->sizes.count, bound->elem_bytes, choice);
+    return hx_registry.planner->rival(engine->members->planner, bound->plan, bound->traits, bound->sizes.count, bound->elem_bytes, number, choice);
 }
 
 /* Calls of a plan that fill all parts of both banks: the same on all ranks. */
@@ -61,12 +61,11 @@ hx_status_t hx_adapt_bind(struct hx_engine *engine, struct hx_bound *bound, cons
     bound->traits = traits;
     if (!takes_part(engine, bound))
         return HX_SUCCESS;
-    if ((status = rival_choose(engine, bound, &choice)) != HX_SUCCESS || !choice.plan)
+    if ((status = rival_choose(engine, bound, 0, &choice)) != HX_SUCCESS || !choice.plan)
         return status;
     hx_plan_release(choice.plan); /* it is bound when it is tried */
     bound->has_rival = 1;
     bound->warm[0] = warm_of(chosen);
-    bound->warm[1] = warm_of(&choice);
     bound->fast_path = 0;
     if (!engine->adapt && !(engine->adapt = calloc(1, sizeof(*engine->adapt))))
         return hx_fail(HX_ERR_NOMEM, "no memory for the times of calls (HX_ADAPT)");
@@ -113,16 +112,20 @@ static struct hx_call_key key_of(const struct hx_bound *bound, size_t *words)
     return key;
 }
 
-/* Bind the rival, unless it is. */
-static hx_status_t rival_bind(struct hx_engine *engine, struct hx_bound *bound)
+/* Bind this rival, unless it is. */
+static hx_status_t rival_bind(struct hx_engine *engine, struct hx_bound *bound, uint32_t number)
 {
     struct hx_choice choice = {0};
     size_t *words;
     hx_status_t status;
 
-    if (bound->rival)
+    if (bound->rival && bound->rival_number == number)
         return HX_SUCCESS;
-    if ((status = rival_choose(engine, bound, &choice)) != HX_SUCCESS)
+    if (bound->rival)
+        hx_bound_release(bound->rival);
+    bound->rival = NULL;
+    bound->rival_number = number;
+    if ((status = rival_choose(engine, bound, number, &choice)) != HX_SUCCESS)
         return status;
     if (!choice.plan)
         return hx_fail(HX_ERR_INTERNAL, "the rival of plan %s of %s is lost", bound->plan->name, hx_coll_name(bound->key.coll));
@@ -130,6 +133,7 @@ static hx_status_t rival_bind(struct hx_engine *engine, struct hx_bound *bound)
         hx_plan_release(choice.plan);
         return hx_fail(HX_ERR_NOMEM, "no memory to bind a plan");
     }
+    bound->warm[1] = warm_of(&choice);
     status = hx_bind_plan(engine, key_of(bound, words), &choice, &bound->rival);
     free(words);
     return status;
@@ -197,16 +201,18 @@ hx_status_t hx_adapt_run(struct hx_engine *engine, struct hx_bound *bound, const
 {
     struct hx_kind *kind = bound->kind && bound->kind->number == bound->kind_number ? bound->kind : kind_of(engine, bound);
     struct hx_rivalry *rivalry = &kind->rivalry;
-    int by_rival;
-    const enum hx_rivalry_now now = hx_rivalry_next(rivalry, bound->warm, &by_rival);
-    const uint64_t start = now == HX_RIVALRY_PLAIN ? 0 : hx_now_ns();
+    enum hx_rivalry_now now;
     hx_status_t status;
+    uint64_t start;
+    int by_rival;
 
+    if ((rivalry->in_use || !rivalry->until) && (status = rival_bind(engine, bound, rivalry->rival)) != HX_SUCCESS)
+        return adapt_fail(engine, name, status);
+    now = hx_rivalry_next(rivalry, bound->warm, &by_rival);
+    start = now == HX_RIVALRY_PLAIN ? 0 : hx_now_ns();
     bound->kind = kind;
     bound->kind_number = kind->number;
     kind->used = engine->call + 1;
-    if ((by_rival || now == HX_RIVALRY_AGREE) && (status = rival_bind(engine, bound)) != HX_SUCCESS)
-        return adapt_fail(engine, name, status);
     status = hx_run_plan(engine, by_rival ? bound->rival : bound, name, in, out);
     if (now == HX_RIVALRY_PLAIN || status != HX_SUCCESS)
         return status;

@@ -141,9 +141,10 @@ struct hx_bound {
     struct hx_bound_step *steps, *steps_end; /* of all stages that have only one slice, one after the other */
     int max_spans, max_sources;
     int has_rival;            /* HX_ADAPT: its calls may run by another plan as well, see adapt.c */
-    uint32_t warm[2];         /* calls of this plan, and of its rival, that fill all their slots */
+    uint32_t warm[2];         /* calls of this plan, and of its rival once it is bound, that fill all their slots */
     struct hx_traits traits;  /* with which the plan was chosen */
-    struct hx_bound *rival;   /* NULL: not bound yet */
+    struct hx_bound *rival;   /* the rival of number rival_number, NULL: not bound yet */
+    uint32_t rival_number;
     struct hx_kind *kind;     /* the state of such calls when this plan ran last, */
     uint64_t kind_number;     /* if it still has this number */
 };

@@ -103,6 +103,7 @@ static int trial_decide(struct hx_rivalry *rivalry, uint32_t before, uint32_t tr
         rivalry->until = rivalry->due = HX_LOOK_FIRST;
         return 1;
     }
+    rivalry->rival += !rivalry->in_use && rivalry->due == 0;
     trial_put_off(rivalry, is_clearly_less(used, tried) ? MUCH_LATER : LATER);
     rivalry->other_ns = tried;
     return stay(rivalry);

@@ -12,8 +12,9 @@
  * is tried once more. So a machine that was slow for a moment decides nothing for long either.
  *
  * Looks come after 64 calls, 128, 256, and then every 512. If one finds that the plan in use is now clearly slower than the other one was,
- * a trial is due. Else trials become rare: each comes after twice as many calls as the one before, and after eight times as many if the
- * other plan was clearly slower or calls have changed back.
+ * a trial is due. Other trials become rare: each comes after twice as many calls as the one before, and after eight times as many if the
+ * other plan was clearly slower or calls have changed back. If a plan has several rivals, such trials take them in turn, until one is in
+ * use.
  *
  * The first call of each six does not count: it finds the caches as the other plan has left them. The median of the other five counts.
  */
@@ -34,6 +35,7 @@ struct hx_rivalry {
     uint32_t due;                /* calls before the next trial; */
     uint32_t gap;                /* as many as there were before this one */
     int in_use;                  /* 1: the rival */
+    uint32_t rival;              /* the number of the rival that is in use or tried: a plan may have several */
     int on_probation;            /* calls have changed over, and no look has confirmed this */
     int timed;                   /* calls of the look or trial under way */
     uint32_t warmed;             /* and calls by the other plan that were not timed */

@@ -46,10 +46,11 @@ struct hx_planner_ops {
                         const struct hx_net_profile *net, struct hx_planner **planner);
     hx_status_t (*choose)(struct hx_planner *planner, enum hx_coll coll, int root, struct hx_traits traits, uint64_t count,
                           uint32_t elem_bytes, struct hx_choice *choice);
-    /* On one node: the rival of a plan that choose has returned for the same call, which may take less time and gives the same bits. If
-     * there is none, rival->plan is NULL. The same on all ranks. */
+    /* On one node: a rival of a plan that choose has returned for the same call, which may take less time and gives the same bits. They
+     * have numbers from 0 on, the one with the least predicted time first, and after the last one comes the first again. If there is
+     * none, rival->plan is NULL. The same on all ranks. */
     hx_status_t (*rival)(struct hx_planner *planner, const struct hx_plan *chosen, struct hx_traits traits, uint64_t count,
-                         uint32_t elem_bytes, struct hx_choice *rival);
+                         uint32_t elem_bytes, uint32_t number, struct hx_choice *rival);
     /* An all-reduce by messages alone among n given ranks of the shape; this rank is number me. The caller owns a
      * reference. Errors: HX_ERR_NOMEM. */
     hx_status_t (*among)(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan);

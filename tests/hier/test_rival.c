@@ -96,20 +96,25 @@ static int is_single_copy(const struct hx_plan *plan)
 }
 
 /* 1: the call has a rival, and just one of the two reads other ranks' memory. */
-static int has_rival(struct fixture f, enum hx_coll coll, struct hx_traits traits, uint64_t bytes)
+static int has_rival(struct fixture f, enum hx_coll coll, struct hx_traits traits, uint64_t bytes, int *several)
 {
     struct hx_choice choice = {0}, rival = {0}, again = {0};
-    int has;
+    int has, same[4];
 
     assert_int_equal(hx_planner_hier.choose(f.planner, coll, 0, traits, bytes, 1, &choice), HX_SUCCESS);
-    assert_int_equal(hx_planner_hier.rival(f.planner, choice.plan, traits, bytes, 1, &rival), HX_SUCCESS);
+    assert_int_equal(hx_planner_hier.rival(f.planner, choice.plan, traits, bytes, 1, 0, &rival), HX_SUCCESS);
     has = rival.plan != NULL;
     if (has) {
         assert_int_not_equal(is_single_copy(choice.plan), is_single_copy(rival.plan));
         assert_int_equal(choice.plan->coll, rival.plan->coll);
-        assert_int_equal(hx_planner_hier.rival(f.planner, choice.plan, traits, bytes, 1, &again), HX_SUCCESS);
-        assert_string_equal(again.plan->name, rival.plan->name);
-        hx_plan_release(again.plan);
+        for (uint32_t number = 0; number < 4; number++) {
+            assert_int_equal(hx_planner_hier.rival(f.planner, choice.plan, traits, bytes, 1, number, &again), HX_SUCCESS);
+            assert_int_not_equal(is_single_copy(choice.plan), is_single_copy(again.plan));
+            same[number] = !strcmp(again.plan->name, rival.plan->name);
+            hx_plan_release(again.plan);
+        }
+        assert_true(same[0] && (same[1] ? same[2] && same[3] : same[2] || same[3])); /* of one to three rivals, in turn */
+        *several += !same[1];
         hx_plan_release(rival.plan);
     }
     hx_plan_release(choice.plan);
@@ -122,22 +127,23 @@ static void test_who_has_one(void **state)
     const struct hx_traits ordered = {HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0}, whole = {HX_FOLDS_EXACTLY, HX_NUMBERS_INTEGER, 0};
     struct fixture one = fixture_of("2", NULL, 1), two = fixture_of("2x2", NULL, 1), refused = fixture_of("2", NULL, 0),
                    set = fixture_of("2", forced, 1);
-    int found = 0;
+    int found = 0, several = 0;
 
     (void)state;
     for (int coll = 0; coll < HX_COLL_COUNT; coll++) {
-        found += has_rival(one, (enum hx_coll)coll, floats, 65536);
-        found += has_rival(one, (enum hx_coll)coll, ordered, 65536) * hx_coll_reduces((enum hx_coll)coll);
-        found += has_rival(one, (enum hx_coll)coll, whole, 65536) * hx_coll_reduces((enum hx_coll)coll);
-        assert_false(has_rival(one, (enum hx_coll)coll, floats, 512)); /* no vector so short */
-        assert_false(has_rival(two, (enum hx_coll)coll, floats, 65536));
-        assert_false(has_rival(refused, (enum hx_coll)coll, floats, 65536));
+        found += has_rival(one, (enum hx_coll)coll, floats, 65536, &several);
+        found += has_rival(one, (enum hx_coll)coll, ordered, 65536, &several) * hx_coll_reduces((enum hx_coll)coll);
+        found += has_rival(one, (enum hx_coll)coll, whole, 65536, &several) * hx_coll_reduces((enum hx_coll)coll);
+        assert_false(has_rival(one, (enum hx_coll)coll, floats, 512, &several)); /* no vector so short */
+        assert_false(has_rival(two, (enum hx_coll)coll, floats, 65536, &several));
+        assert_false(has_rival(refused, (enum hx_coll)coll, floats, 65536, &several));
     }
     assert_true(found >= 8 + 2 * 3);
-    assert_false(has_rival(one, HX_COLL_SCAN, floats, 65536)); /* it has no row by single copy */
-    assert_false(has_rival(set, HX_COLL_BCAST, floats, 65536));
-    assert_false(has_rival(set, HX_COLL_ALLREDUCE, floats, 65536));
-    assert_true(has_rival(set, HX_COLL_ALLGATHER, floats, 65536));
+    assert_true(several >= 2); /* reductions have two rows by single copy */
+    assert_false(has_rival(one, HX_COLL_SCAN, floats, 65536, &several)); /* it has no row by single copy */
+    assert_false(has_rival(set, HX_COLL_BCAST, floats, 65536, &several));
+    assert_false(has_rival(set, HX_COLL_ALLREDUCE, floats, 65536, &several));
+    assert_true(has_rival(set, HX_COLL_ALLGATHER, floats, 65536, &several));
     fixture_free(one);
     fixture_free(two);
     fixture_free(refused);

@@ -114,6 +114,24 @@ static void test_trials_become_rare(void **state)
     assert_true(bad.trials > 10); /* and do not end */
 }
 
+/* Of three rivals the last is the fastest. */
+static uint32_t ns_of_three(const struct program *program, int plan)
+{
+    return plan == 0 ? 1000 : program->rivalry.rival % 3 == 2 ? 600 : 950;
+}
+
+static void test_rivals_in_turn(void **state)
+{
+    struct program p = program_of(0, 0);
+
+    (void)state;
+    p.ns = ns_of_three;
+    calls_run(&p, 1000);
+    assert_true(p.changes == 1 && p.rivalry.in_use == 1 && p.rivalry.rival == 2);
+    calls_run(&p, 100000);
+    assert_true(p.changes == 1 && p.rivalry.in_use == 1 && p.rivalry.rival == 2);
+}
+
 /* The rival is fast in trials, and slow when it is in use. */
 static uint32_t ns_deceives(const struct program *program, int plan)
 {
@@ -242,7 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_calls), cmocka_unit_test(test_changes_over_and_back), cmocka_unit_test(test_trials_become_rare),
-        cmocka_unit_test(test_wrong_change_is_short), cmocka_unit_test(test_slow_moment_is_forgotten),
+        cmocka_unit_test(test_rivals_in_turn), cmocka_unit_test(test_wrong_change_is_short), cmocka_unit_test(test_slow_moment_is_forgotten),
         cmocka_unit_test(test_noise_decides_nothing), cmocka_unit_test(test_refused_reads), cmocka_unit_test(test_ranks_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
