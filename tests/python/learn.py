@@ -98,6 +98,14 @@ def pages_make(folder):
     return site
 
 
+def small_check(folder):
+    """With fewer ranks than the tour has there is a tour all the same."""
+    site = os.path.join(folder, "small")
+    words = [sys.executable, "-B", LEARN, "-o", site, "--coll-plan", COLL_PLAN, "--ranks", "2"]
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+    demand(done.returncode == 0 and os.path.exists(os.path.join(site, "tour.html")), f"--ranks 2: {done.stderr}")
+
+
 def refused_check():
     for words, text in (
         (["--points", "/no/such/file"], "No such file"),
@@ -139,6 +147,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         site = pages_make(folder)
         refused_check()
+        small_check(folder)
         pages = {f"{collective}-{algorithm}.html" for collective, algorithm, _ in lines} | {
             "index.html",
             "tour.html",

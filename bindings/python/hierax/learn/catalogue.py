@@ -30,7 +30,6 @@ class Algorithm:
     name: str
     about: str
     source: str
-    reduces: bool
     flat: list[dict] = field(default_factory=list)
     shapes: list[dict] = field(default_factory=list)
 
@@ -125,7 +124,7 @@ def read(coll_plan: str, ranks: int = RANKS, shapes=SHAPES, words=()) -> list[Al
     of_shapes = [word for shape in shapes for word in ("--shape", shape)]
     for plan in lines(coll_plan, *words, "--max-ranks", str(ranks)):
         key = plan["collective"], plan["algorithm"]
-        algorithm = found.setdefault(key, Algorithm(*key, plan["about"], plan["source"], plan["reduces"]))
+        algorithm = found.setdefault(key, Algorithm(*key, plan["about"], plan["source"]))
         algorithm.flat.append(page_plan(plan))
     for plan in lines(coll_plan, *words, *of_shapes) if of_shapes else ():
         found[plan["collective"], plan["algorithm"]].shapes.append(page_plan(plan))

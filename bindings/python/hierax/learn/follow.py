@@ -41,7 +41,7 @@ class Stage:
     def __init__(self, rank: int, row: dict):
         self.rank, self.level, self.after, self.group = rank, row["level"], row["after"], row["group"]
         self.elected = rank == row["ranks"][0]  # any may be: the first stands for all
-        self.steps, self.at, self.arrived = row["steps"], 0, set()
+        self.steps, self.at = row["steps"], 0
         self.of_lengths = any(
             place[0] in ("counts", "heard") for step in row["steps"] for place in step[1:] if isinstance(place, list) and place
         )
@@ -93,7 +93,6 @@ class Follower:
         n = 0
         for strip in self.strips.values():
             n = strip.number(n)
-        self.ncells = n
         self.nelements = max(
             (max(ranges(rank[key]), default=-1) + 1 for rank in self.plan["ranks"] for key in ("in", "out")), default=0
         )

@@ -120,11 +120,9 @@ def measured_page(w: Writer, points: dict) -> None:
 
 def tour_page(w: Writer, every: list[Algorithm]) -> None:
     steps, found = json.loads(part("tour.json")), {(one.collective, one.name): one for one in every}
-    if not all((step["collective"], step["algorithm"]) in found for step in steps):
-        return  # --only
     for step in steps:
-        one = found[step["collective"], step["algorithm"]]
-        plans = [plan for plan in one.flat + one.shapes if plan["shape"] == step["shape"]]
+        one = found.get((step["collective"], step["algorithm"]))
+        plans = [plan for plan in one.flat + one.shapes if plan["shape"] == step["shape"]] if one else []
         if not plans:
             raise Refused(f"tour.json: {step['collective']} {step['algorithm']} has no plan for the shape {step['shape']}")
         step.update(plan=plans[0], page=one.page)
@@ -155,7 +153,8 @@ def write(a) -> None:
     scorecard_page(w, every)
     race_page(w, every)
     measured_page(w, points)
-    tour_page(w, every)
+    if not a.only:
+        tour_page(w, every if a.ranks >= catalogue.RANKS else catalogue.read(coll_plan))  # its steps say their ranks
     collectives = list(dict.fromkeys(one.collective for one in every))
     w.page("index.html", "index.html", "Collectives, step by step", "", every=every, collectives=collectives)
     print(f"hierax.learn: {len(os.listdir(a.output))} pages in {a.output}")
