@@ -316,8 +316,48 @@ HX_PUBLIC void hx_abort(hx_comm_t *comm, int code, const char *text) HX_NO_RETUR
  * the last of them. After this call no other function may use comm. Every rank should free comm:
  * Hierax reuses the number and memory of comm only after all its ranks on this node have freed it.
  * If a rank makes a call on comm and another rank has freed it, the call returns HX_ERR_MISMATCH.
- * Errors: HX_ERR_ARG. HX_ERR_STATE for the world communicator, which hx_finalize frees. */
+ * A process that has grown (hx_comm_grow) is in several worlds. hx_comm_free then also closes a world:
+ * comm is its communicator of all ranks. That call is blocking. All ranks of that world make it, or
+ * call hx_finalize, unless the world has failed. It releases all that belongs to that world.
+ * Errors: HX_ERR_ARG. HX_ERR_STATE for the communicator of the only world, which hx_finalize frees. */
 HX_PUBLIC hx_status_t hx_comm_free(hx_comm_t *comm);
+
+/* Join a world that runs. Blocking, without a time limit: the process waits in the store until ranks
+ * admit it by hx_comm_grow. where: "host:port/name", the address of coll_store and one of its names;
+ * NULL: HX_STORE. HX_SECRET must be that of the store. *out becomes the communicator of all ranks of
+ * the new world. A process that joins needs no launcher, no HX_RANK and no HX_SIZE. If the start of
+ * the new world fails because another process has died, this process waits again. If the store is
+ * started again, this process goes on waiting there. If no store answers for HX_TIMEOUT, the call
+ * fails. A process may join a second world. hx_finalize closes all. While the first world of a
+ * process is opened, no other thread may be in a function of Hierax.
+ * Errors: those of hx_init. HX_ERR_ENV if where is wrong. HX_ERR_BOOTSTRAP if HX_SECRET or the name is
+ * wrong (the detail has the names that there are). HX_ERR_STATE if another thread is in hx_join or
+ * hx_comm_grow, or in a child made by fork. HX_ERR_ARG if out is NULL. */
+HX_CALL hx_status_t hx_join(const char *where, hx_comm_t **out);
+
+/* Let more processes in: open a new world of all ranks of comm and up to n processes that wait in
+ * hx_join. Those that have waited longest come first. Blocking; all ranks of comm call it with the same
+ * arguments. If none waits, it waits up to `seconds` for the first one. *bigger becomes the
+ * communicator of all ranks of the new world: first those of comm, in the same order, then the
+ * newcomers. comm, its world and their calls stay as they are. Free them when they are no longer
+ * needed. If no process has joined within `seconds`, *bigger is NULL, and the status is HX_SUCCESS.
+ * If a newcomer dies or fails meanwhile, all ranks of comm drop the new world, and try again while
+ * there is time. A newcomer that neither goes on nor ends delays the call, up to HX_TIMEOUT.
+ * A newcomer on a node of comm shares the memory of that node. With HX_NODES, ranks stay on their
+ * emulated nodes, and newcomer r comes to node r modulo the number of nodes.
+ * The settings are those of rank 0 of comm. HX_STORE names the store. comm may be a part of a world,
+ * for example the ranks that live (hx_comm_group). If a rank of comm dies during the call, comm fails.
+ * Then other ranks may have the new world, in which calls fail as well.
+ * Errors: those of hx_allreduce. The following leave comm usable. HX_ERR_ARG. HX_ERR_ENV if HX_STORE is
+ * not set or wrong. HX_ERR_BOOTSTRAP if no store answers within `seconds`, or HX_SECRET or the name is
+ * wrong. HX_ERR_STATE with HX_TRACE, or if another thread is in hx_join or hx_comm_grow. */
+HX_CALL hx_status_t hx_comm_grow(hx_comm_t *comm, int n, double seconds, hx_comm_t **bigger);
+
+/* How large can comm become? *size = the ranks of comm plus the processes that wait in hx_join for
+ * HX_STORE. Returns when that is `least` or more, or after `seconds`; 0 seconds: at once. Blocking; all
+ * ranks of comm call it with the same arguments, and get the same size.
+ * Errors: those of hx_comm_grow. */
+HX_CALL hx_status_t hx_comm_wait_size(hx_comm_t *comm, int least, double seconds, int *size);
 
 /* Wait until every rank of comm has entered the call. Blocking.
  * Errors: those of hx_allreduce. */

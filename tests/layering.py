@@ -31,6 +31,7 @@ hier/table:         runtime/base hier/cost topo
 hier:               runtime/base runtime/plan runtime/ports hier/compose hier/cost hier/table intra/algorithms inter/algorithms topo
 tools/common:       runtime/base topo
 tools/run:          tools/common runtime/base runtime/bootstrap topo
+tools/store:        tools/common runtime/base runtime/bootstrap
 tools/bench:        tools/common runtime/base
 tools/plan:         tools/common runtime/base runtime/plan hier topo
 tools/info:         tools/common runtime/base runtime/bootstrap runtime/plan runtime/api runtime/start inter/fabric hier topo

@@ -23,7 +23,7 @@ static void build(struct hx_builder *b)
         return;
     }
     if (h.partner >= 0)
-        hx_join(b, hx_recv_from(b, 0, h.partner, hx_at(b->out, h.partner, 1)));
+        hx_join_one(b, hx_recv_from(b, 0, h.partner, hx_at(b->out, h.partner, 1)));
     for (int d = 1; d < h.group; d *= 2) {
         int other = h.number ^ d;
         int have = hx_halving_base(h.number, d), had = hx_halving_block(&h, have);

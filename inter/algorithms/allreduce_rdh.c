@@ -48,12 +48,12 @@ static void build(struct hx_builder *b)
     if (hx_alone(b))
         return;
     if (h.folded) {
-        hx_join(b, hx_send_to(b, 0, h.partner, hx_at(b->in, 0, all)));
+        hx_join_one(b, hx_send_to(b, 0, h.partner, hx_at(b->in, 0, all)));
         hx_recv_from(b, 2 * hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, 0, all));
         return;
     }
     if (h.partner >= 0) {
-        hx_join(b, hx_recv_from(b, 0, h.partner, hx_row(0, 0, all)));
+        hx_join_one(b, hx_recv_from(b, 0, h.partner, hx_row(0, 0, all)));
         hx_reduce_row(b, hx_at(b->out, 0, all), hx_row(0, 0, all), hx_at(b->in, 0, all));
         partial = b->out;
     }

@@ -31,14 +31,14 @@ static void build(struct hx_builder *b)
     if (hx_alone(b))
         return;
     if (h.folded) {
-        hx_join(b, hx_send_to(b, 0, h.partner, hx_at(b->in, 0, 1)));
+        hx_join_one(b, hx_send_to(b, 0, h.partner, hx_at(b->in, 0, 1)));
         hx_recv_from(b, hx_halving_rounds(&h) + 1, h.partner, hx_at(b->out, 0, 1));
         return;
     }
     if (h.excess)
         round++;
     if (h.partner >= 0) {
-        hx_join(b, hx_recv_from(b, 0, h.partner, hx_row(0, 0, 1)));
+        hx_join_one(b, hx_recv_from(b, 0, h.partner, hx_row(0, 0, 1)));
         hx_reduce_row(b, hx_at(b->out, 0, 1), hx_row(0, 0, 1), hx_at(b->in, 0, 1)); /* the partner is the lower one */
         partial = b->out;
     }

@@ -15,7 +15,7 @@ static void build(struct hx_builder *b)
 
     hx_split(b, 1);
     for (int d = 1; d < span && v + d < p; d *= 2)
-        hx_join(b, hx_recv_from(b, hx_tree_level(d, 2), b->me + d, hx_row(0, 0, 1)));
+        hx_join_one(b, hx_recv_from(b, hx_tree_level(d, 2), b->me + d, hx_row(0, 0, 1)));
     if (v > 0) {
         hx_send_to(b, up, parent, hx_at(b->in, 0, 1));
         hx_recv_from(b, down + hx_tree_round_down(span, p, 2), parent, hx_row(0, 0, 1));

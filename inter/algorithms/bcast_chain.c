@@ -17,7 +17,7 @@ static void build(struct hx_builder *b)
 
     hx_split(b, 1);
     if (v > 0)
-        hx_join(b, hx_recv_from(b, v - 1, b->me - 1, hx_at(b->out, 0, 1)));
+        hx_join_one(b, hx_recv_from(b, v - 1, b->me - 1, hx_at(b->out, 0, 1)));
     if (v < b->p - 1)
         hx_send_to(b, v, b->me + 1, hx_at(b->out, 0, 1));
 }

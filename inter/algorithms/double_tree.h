@@ -138,7 +138,7 @@ static inline void hx_double_tree_bcast(struct hx_builder *b, const struct hx_do
         if (!role->has_children[tree])
             continue;
         if (handle[tree] >= 0)
-            hx_join(b, handle[tree]);
+            hx_join_one(b, handle[tree]);
         for (int i = 0; i < 2; i++)
             if (at.child[i])
                 hx_send_to(b, first_round + hx_double_tree_round(tree, at.child[i], n), role->zero + at.child[i],

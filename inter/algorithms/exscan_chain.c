@@ -17,7 +17,7 @@ static void build(struct hx_builder *b)
 
     hx_split(b, 1);
     if (b->me > 0)
-        hx_join(b, hx_recv_from(b, b->me - 1, b->me - 1, last ? out : hx_row(0, 0, 1)));
+        hx_join_one(b, hx_recv_from(b, b->me - 1, b->me - 1, last ? out : hx_row(0, 0, 1)));
     if (b->me > 0 && !last) {
         sum = hx_row(1, 0, 1);
         hx_reduce_row(b, sum, hx_row(0, 0, 1), in);

@@ -33,7 +33,7 @@ static void build(struct hx_builder *b)
             hx_send_to(b, round, other, partial);
             return;
         }
-        hx_join(b, hx_recv_from(b, round, other, hx_row(0, 0, 1)));
+        hx_join_one(b, hx_recv_from(b, round, other, hx_row(0, 0, 1)));
         hx_reduce_rows(b, sum, 0, 2, partial.space, is_high);
         partial = sum;
     }

@@ -18,7 +18,7 @@ static void build(struct hx_builder *b)
 
     hx_split(b, 1);
     if (v < last) {
-        hx_join(b, hx_recv_from(b, last - 1 - v, b->me + 1, hx_row(0, 0, 1)));
+        hx_join_one(b, hx_recv_from(b, last - 1 - v, b->me + 1, hx_row(0, 0, 1)));
         hx_reduce_rows(b, sum, 0, 2, b->in, 0);
     } else if (v == 0) {
         hx_copy(b, sum, own);

@@ -20,7 +20,7 @@ static struct hx_ref partial_row(int block, int nblocks)
 /* The excess member hands its whole input to the one that serves it, and gets its block at the end. */
 static void fold_and_wait(struct hx_builder *b, const struct hx_halving *h)
 {
-    hx_join(b, hx_send_to(b, 0, h->partner, hx_at(b->in, 0, b->p)));
+    hx_join_one(b, hx_send_to(b, 0, h->partner, hx_at(b->in, 0, b->p)));
     hx_recv_from(b, hx_halving_rounds(h) + 1, h->partner, hx_at(b->out, b->me, 1));
 }
 
@@ -36,7 +36,7 @@ static void build(struct hx_builder *b)
         return;
     }
     if (serves) {
-        hx_join(b, hx_recv_from(b, 0, h.partner, partial_row(0, b->p)));
+        hx_join_one(b, hx_recv_from(b, 0, h.partner, partial_row(0, b->p)));
         hx_reduce_row(b, partial_row(0, b->p), partial_row(0, b->p), hx_at(b->in, 0, b->p));
     }
     for (int d = h.group / 2; d >= 1; d /= 2) {

@@ -18,7 +18,7 @@ static void build(struct hx_builder *b)
     struct hx_ref out = hx_at(b->out, b->me, 1);
 
     if (v > 0)
-        hx_join(b, hx_recv_from(b, hx_tree_round_down(span, p, 2), b->root + hx_tree_parent(v, span, 2),
+        hx_join_one(b, hx_recv_from(b, hx_tree_round_down(span, p, 2), b->root + hx_tree_parent(v, span, 2),
                            size == 1 ? out : hx_row(0, b->me, size)));
     for (int d = span / 2; d >= 1; d /= 2) {
         int n = hx_tree_size(v + d, d, p);

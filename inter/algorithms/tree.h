@@ -80,7 +80,7 @@ static inline void hx_tree_bcast(struct hx_builder *b, int k, int first_round)
     struct hx_ref all = hx_at(b->out, 0, 1);
 
     if (v > 0)
-        hx_join(b, hx_recv_from(b, first_round + hx_tree_round_down(span, p, k), b->root + hx_tree_parent(v, span, k), all));
+        hx_join_one(b, hx_recv_from(b, first_round + hx_tree_round_down(span, p, k), b->root + hx_tree_parent(v, span, k), all));
     for (int d = span / k; d >= 1; d /= k)
         for (int child = v + d; child < v + k * d && child < p; child += d)
             hx_send_to(b, first_round + hx_tree_round_down(d, p, k), b->root + child, all);
@@ -93,7 +93,7 @@ static inline void hx_tree_scatter(struct hx_builder *b)
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, 2);
 
     if (v > 0)
-        hx_join(b, hx_recv_from(b, hx_tree_round_down(span, p, 2), b->root + hx_tree_parent(v, span, 2),
+        hx_join_one(b, hx_recv_from(b, hx_tree_round_down(span, p, 2), b->root + hx_tree_parent(v, span, 2),
                            hx_at(b->out, b->me, hx_tree_size(v, span, p))));
     for (int d = span / 2; d >= 1; d /= 2)
         if (v + d < p)

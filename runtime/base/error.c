@@ -26,12 +26,12 @@ hx_status_t hx_fail(hx_status_t status, const char *format, ...)
 
 void hx_fail_hold(void)
 {
-    held = 1;
+    held++;
 }
 
 void hx_fail_release(int tell)
 {
-    held = 0;
+    held -= held > 0;
     if (tell)
         hx_log(HX_LOG_ERROR, "%s", last_detail);
 }

@@ -22,7 +22,7 @@
 #define ATTEMPT_SECONDS 5.0  /* for one of several addresses, before the next is tried */
 #define GONE_SECONDS 5.0     /* a store that has listened, and then refuses for so long, has ended */
 
-hx_status_t hx_root_resolve(const char *text, struct hx_root *root)
+hx_status_t hx_root_resolve(const char *label, const char *text, struct hx_root *root)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     const char *colon = strrchr(text, ':'), *host = text;
@@ -35,8 +35,8 @@ hx_status_t hx_root_resolve(const char *text, struct hx_root *root)
     const char *port = colon ? colon + 1 : "";
     if (host_bytes == 0 || host_bytes >= sizeof root->host || strspn(port, "0123456789") != strlen(port) ||
         strlen(port) > 5 || atoi(port) < 1 || atoi(port) > 65535)
-        return hx_fail(HX_ERR_ENV, "HX_ROOT=%s is not host:port, with a port from 1 to 65535", text);
-    *root = (struct hx_root){.addresses = NULL};
+        return hx_fail(HX_ERR_ENV, "%s%s is not host:port, with a port from 1 to 65535", label, text);
+    *root = (struct hx_root){.label = label};
     memcpy(root->host, host, host_bytes);
     memcpy(root->port, port, strlen(port));
     const double deadline = hx_deadline(RESOLVE_SECONDS);
@@ -45,7 +45,7 @@ hx_status_t hx_root_resolve(const char *text, struct hx_root *root)
     while ((rc = getaddrinfo(root->host, root->port, &hints, &root->addresses)) == EAI_AGAIN && !hx_deadline_passed(deadline))
         nanosleep(&pause, NULL);
     if (rc != 0)
-        return hx_fail(HX_ERR_BOOTSTRAP, "HX_ROOT=%s: host %s cannot be resolved: %s", text, root->host,
+        return hx_fail(HX_ERR_BOOTSTRAP, "%s%s: host %s cannot be resolved: %s", label, text, root->host,
                        gai_strerror(rc));
     return HX_SUCCESS;
 }
@@ -172,7 +172,7 @@ static hx_status_t connect_fail(const struct hx_root *root, int rank, double sta
                                                                 "to an address that all ranks reach"
                                                               : "";
 
-    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at HX_ROOT=%s:%s after %.0f s: %s%s%s%s", root->host, root->port,
+    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at %s%s:%s after %.0f s: %s%s%s%s", root->label, root->host, root->port,
                    hx_clock_awake() - start, strerror(error), who, root->listen_error ? strerror(root->listen_error) : "", where);
 }
 
@@ -204,12 +204,12 @@ hx_status_t hx_root_connect(struct hx_root *root, int rank, double timeout_s, in
         }
         const double now = hx_clock_awake();
         if (root->has_listened && error == ECONNREFUSED && now >= start + GONE_SECONDS)
-            return hx_fail(HX_ERR_PEER_DEAD, "rank 0 has died: the store that it (or a launcher) served at HX_ROOT=%s:%s no longer answers",
-                           root->host, root->port);
+            return hx_fail(HX_ERR_PEER_DEAD, "rank 0 has died: the store that it (or a launcher) served at %s%s:%s no longer answers",
+                           root->label, root->host, root->port);
         if (now >= (error == ETIMEDOUT ? deadline : late))
             return connect_fail(root, rank, start, error);
         if (silent && now >= told)
-            hx_warn("waiting for rank 0, which serves the store at HX_ROOT=%s:%s: %s", root->host, root->port, strerror(error));
+            hx_warn("waiting for rank 0, which serves the store at %s%s:%s: %s", root->label, root->host, root->port, strerror(error));
         silent = silent && now < told;
         nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < 200000000 ? pause.tv_nsec * 2 : pause.tv_nsec;

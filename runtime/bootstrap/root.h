@@ -9,6 +9,7 @@
 #define HX_CONNECT_SECONDS 60.0 /* how long a store may take to answer */
 
 struct hx_root {
+    const char *label; /* in front of the address in messages: "HX_ROOT=", or "" */
     char host[256], port[8];
     struct addrinfo *addresses; /* freeaddrinfo */
     int listen_error;           /* errno: why this process, rank 0, does not serve it */
@@ -16,7 +17,7 @@ struct hx_root {
 };
 
 /* Split and resolve host:port ([host]:port for a numeric IPv6 address). */
-hx_status_t hx_root_resolve(const char *text, struct hx_root *root);
+hx_status_t hx_root_resolve(const char *label, const char *text, struct hx_root *root);
 /* A socket that listens at root; -1 and errno: it is not an address of this machine, or the port is taken. local_only: for
  * processes of this machine. */
 int hx_root_listen(const struct hx_root *root, int local_only);

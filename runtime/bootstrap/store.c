@@ -77,16 +77,6 @@ static void stranger_add(struct hx_store *store, int fd)
         strangers_watch(store);
 }
 
-/* Only the first one is kept. */
-static void death_tell(struct hx_store *store, const struct hx_store_client *client)
-{
-    if (client->rank < 0 || client->left)
-        return;
-    if (!*store->failure)
-        store->dead_rank = client->rank;
-    hx_store_fail(store, HX_ERR_PEER_DEAD, "rank %d has died: its connection to the store closed without a goodbye", client->rank);
-}
-
 /* Release dead clients. Returns 1 if there was one: then the failure of the job may have made others dead. */
 static int dead_clients_close(struct hx_store *store)
 {
@@ -104,12 +94,9 @@ static int dead_clients_close(struct hx_store *store)
         swept = 1;
         store->strangers -= client->rank < 0;
         if (client->rank >= 0) {
-            store->fenced -= client->fenced;
-            store->by_rank[client->rank] = NULL;
             store->joined--;
-            if (client->left)
-                hx_store_rank_gone(store, client->rank);
-            death_tell(store, client);
+            store->kind->release(store, client);
+            store->kind->died(store, client);
         }
         hx_store_client_close(client);
     }
@@ -172,7 +159,7 @@ static void ends_tell(struct hx_store *store)
     for (int i = 0; i < n; i++) {
         client_serve(store, ends[i].data.ptr); /* it may have sent BYE */
         if (((struct hx_store_client *)ends[i].data.ptr)->dead)
-            death_tell(store, ends[i].data.ptr);
+            store->kind->died(store, ends[i].data.ptr);
     }
 }
 
@@ -222,7 +209,8 @@ int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, 
 
     if (!new)
         return -1;
-    *new = (struct hx_store){.listen_fd = listen_fd,
+    *new = (struct hx_store){.kind = &hx_store_of_job,
+                             .listen_fd = listen_fd,
                              .size = size,
                              .server = server,
                              .strangers_max = hx_strangers_most(size),

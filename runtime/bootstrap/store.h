@@ -44,7 +44,10 @@ enum hx_store_op {
     HX_STORE_BYE,
     HX_STORE_JOIN,
     HX_STORE_REFUSE,
-    HX_STORE_BACK
+    HX_STORE_BACK,
+    HX_STORE_WAIT, /* from here on: requests of a lobby (lobby.h) */
+    HX_STORE_COUNT,
+    HX_STORE_ADMIT
 };
 
 struct hx_store_frame {

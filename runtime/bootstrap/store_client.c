@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Client of the TCP store (store.h has the protocol): one blocking connection, one request at a time. */
-#include "runtime/bootstrap/store_keys.h"
-#include "runtime/bootstrap/launcher.h"
-#include "runtime/bootstrap/root.h"
+#include "runtime/bootstrap/store_client.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/base/sockets.h"
@@ -22,29 +20,6 @@
 #define GREET_SECONDS 10.0   /* how long to try again if the store closes the connection during the handshake */
 #define AGAIN_SECONDS 5.0    /* how long rank 0 may be late to leave an earlier world */
 #define CLEAR_MAX_BYTES 4096 /* frames that are not sealed are short */
-
-struct answer {
-    uint32_t op, status;
-    size_t bytes;
-    char *value; /* malloc'ed, NUL behind it */
-};
-
-struct tcp {
-    struct hx_boot boot;
-    int fd;
-    hx_status_t broken;        /* why no further requests are possible */
-    char why[HX_DETAIL_BYTES]; /* the text of that error */
-    int launched;              /* by coll_run */
-    char at[300];              /* HX_ROOT */
-    int hung_up; /* the connection broke before the store knew this rank */
-    enum { STRANGER, PROVING, EARLY, JOINED } state; /* EARLY: the store is that of an earlier world */
-    uint32_t server; /* the rank that serves the store; HX_STORE_LAUNCHER: none, or unknown yet */
-    struct hx_store_greeting greeting;
-    struct hx_store_keys keys;
-    struct hx_root root;
-    struct hx_store_thread *thread; /* rank 0, where no launcher serves */
-    struct answer answer;           /* the last one */
-};
 
 /* coll_run removes the variables of outer launchers. So variables of another launcher are from an inner one, such as an mpirun that
  * coll_run has started. */
@@ -73,7 +48,7 @@ static int tcp_present(const struct hx_env *env)
 }
 
 /* Keeps the text of the last error. */
-static hx_status_t connection_break(struct tcp *tcp, hx_status_t status)
+static hx_status_t connection_break(struct hx_tcp *tcp, hx_status_t status)
 {
     tcp->broken = status;
     hx_detail_keep(tcp->why);
@@ -82,13 +57,13 @@ static hx_status_t connection_break(struct tcp *tcp, hx_status_t status)
 
 /* The connection broke. errno: as the call left it, 0: end of file. A rank that serves the store leaves last, so it has died. (If
  * the job fails, the store sends the reason first.) */
-static hx_status_t connection_lost(struct tcp *tcp, const char *doing)
+static hx_status_t connection_lost(struct hx_tcp *tcp, const char *doing)
 {
     const char *why = errno ? strerror(errno) : "closed by the store (has its process ended?)";
 
     if (tcp->state != JOINED) {
         tcp->hung_up = 1;
-        return HX_ERR_BOOTSTRAP; /* store_join gives the text */
+        return HX_ERR_BOOTSTRAP; /* hx_tcp_join gives the text */
     }
     if (tcp->server != HX_STORE_LAUNCHER)
         return connection_break(tcp, hx_fail(HX_ERR_PEER_DEAD, "rank %u has died: it served the store at %s:%s, and the connection broke while %s: %s",
@@ -98,7 +73,7 @@ static hx_status_t connection_lost(struct tcp *tcp, const char *doing)
 }
 
 /* HX_SUCCESS, HX_ERR_TIMEOUT without a text, or an error. */
-static hx_status_t receive(struct tcp *tcp, void *to, size_t bytes, double deadline)
+static hx_status_t receive(struct hx_tcp *tcp, void *to, size_t bytes, double deadline)
 {
     for (size_t got = 0; got < bytes;) {
         const int ready = hx_boot_wait_fd(tcp->fd, POLLIN, deadline);
@@ -117,19 +92,19 @@ static hx_status_t receive(struct tcp *tcp, void *to, size_t bytes, double deadl
 }
 
 /* Any process may have sent a frame that is not sealed. Only the answer to HELLO and a refusal may come unsealed. */
-static int is_sealed(const struct tcp *tcp, const struct hx_store_frame *head)
+static int is_sealed(const struct hx_tcp *tcp, const struct hx_store_frame *head)
 {
     return tcp->state == JOINED || (tcp->state == PROVING && head->op != HX_STORE_REFUSE);
 }
 
-static hx_status_t not_a_store(struct tcp *tcp)
+static hx_status_t not_a_store(struct hx_tcp *tcp)
 {
-    return connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s is not a Hierax store",
-                                         tcp->root.host, tcp->root.port));
+    return connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at %s%s:%s is not a Hierax store",
+                                         tcp->root.label, tcp->root.host, tcp->root.port));
 }
 
 /* Read an answer into tcp->answer. */
-static hx_status_t receive_answer(struct tcp *tcp, double deadline)
+static hx_status_t receive_answer(struct hx_tcp *tcp, double deadline)
 {
     struct hx_store_frame wire;
     hx_status_t status = receive(tcp, &wire, sizeof wire, deadline);
@@ -143,18 +118,18 @@ static hx_status_t receive_answer(struct tcp *tcp, double deadline)
         (!sealed && head.op != HX_STORE_HELLO && head.op != HX_STORE_REFUSE))
         return not_a_store(tcp);
     free(tcp->answer.value);
-    tcp->answer = (struct answer){head.op, head.status, bytes, malloc(bytes + HX_STORE_SEAL_BYTES + 1)};
+    tcp->answer = (struct hx_answer){head.op, head.status, bytes, malloc(bytes + HX_STORE_SEAL_BYTES + 1)};
     if (!tcp->answer.value)
         return connection_break(tcp, hx_fail(HX_ERR_NOMEM, "no memory for %zu bytes from the store", bytes));
     status = receive(tcp, tcp->answer.value, bytes + (sealed ? HX_STORE_SEAL_BYTES : 0), deadline);
     if (!status && sealed && hx_store_unseal(&tcp->keys.from_store, &wire, tcp->answer.value, bytes) < 0)
-        status = connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at HX_ROOT=%s:%s does not know HX_SECRET, or "
-                                                          "its answer was changed on the way", tcp->root.host, tcp->root.port));
+        status = connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "the program that answers at %s%s:%s does not know HX_SECRET, or "
+                                                          "its answer was changed on the way", tcp->root.label, tcp->root.host, tcp->root.port));
     tcp->answer.value[bytes] = '\0';
     return status;
 }
 
-static hx_status_t send_all(struct tcp *tcp, const unsigned char *bytes, size_t count)
+static hx_status_t send_all(struct hx_tcp *tcp, const unsigned char *bytes, size_t count)
 {
     const double deadline = hx_deadline(tcp->boot.timeout);
 
@@ -175,7 +150,7 @@ static hx_status_t send_all(struct tcp *tcp, const unsigned char *bytes, size_t 
 }
 
 /* key: NULL: none. */
-static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const char *key, const void *value, size_t bytes)
+static hx_status_t send_request(struct hx_tcp *tcp, enum hx_store_op op, const char *key, const void *value, size_t bytes)
 {
     const size_t key_bytes = key ? strlen(key) : 0, most = sizeof(struct hx_store_frame) + key_bytes + bytes + HX_STORE_SEAL_BYTES;
     unsigned char *whole = malloc(most);
@@ -190,7 +165,7 @@ static hx_status_t send_request(struct tcp *tcp, enum hx_store_op op, const char
 }
 
 /* The fence took too long: ask the store which ranks are missing. The answer may still be success. */
-static hx_status_t fence_time_out(struct tcp *tcp)
+static hx_status_t fence_time_out(struct hx_tcp *tcp)
 {
     char seconds[32];
 
@@ -200,9 +175,9 @@ static hx_status_t fence_time_out(struct tcp *tcp)
 }
 
 /* Wait for the answer to op, in tcp->answer. If the answer is an error, this call fails with it. */
-static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op)
+static hx_status_t receive_reply(struct hx_tcp *tcp, enum hx_store_op op)
 {
-    const struct answer *answer = &tcp->answer;
+    const struct hx_answer *answer = &tcp->answer;
     hx_status_t status = receive_answer(tcp, hx_deadline(tcp->boot.timeout));
 
     if (status == HX_ERR_TIMEOUT && op == HX_STORE_FENCE)
@@ -222,7 +197,7 @@ static hx_status_t receive_reply(struct tcp *tcp, enum hx_store_op op)
     return HX_SUCCESS;
 }
 
-static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const char *key, const void *value, size_t bytes)
+hx_status_t hx_tcp_request(struct hx_tcp *tcp, enum hx_store_op op, const char *key, const void *value, size_t bytes)
 {
     if (tcp->broken) {
         hx_recall(tcp->why);
@@ -234,18 +209,18 @@ static hx_status_t request(struct tcp *tcp, enum hx_store_op op, const char *key
 
 static hx_status_t tcp_put(struct hx_boot *boot, const char *key, const void *value, size_t bytes)
 {
-    return request((struct tcp *)boot, HX_STORE_PUT, key, value, bytes);
+    return hx_tcp_request((struct hx_tcp *)boot, HX_STORE_PUT, key, value, bytes);
 }
 
 static hx_status_t tcp_fence(struct hx_boot *boot)
 {
-    return request((struct tcp *)boot, HX_STORE_FENCE, NULL, NULL, 0);
+    return hx_tcp_request((struct hx_tcp *)boot, HX_STORE_FENCE, NULL, NULL, 0);
 }
 
 static hx_status_t tcp_get(struct hx_boot *boot, int owner, const char *key, void **value, size_t *bytes)
 {
-    struct answer *answer = &((struct tcp *)boot)->answer;
-    const hx_status_t status = request((struct tcp *)boot, HX_STORE_GET, key, NULL, 0);
+    struct hx_answer *answer = &((struct hx_tcp *)boot)->answer;
+    const hx_status_t status = hx_tcp_request((struct hx_tcp *)boot, HX_STORE_GET, key, NULL, 0);
 
     (void)owner;
     if (status || answer->status == HX_STORE_ABSENT)
@@ -258,17 +233,17 @@ static hx_status_t tcp_get(struct hx_boot *boot, int owner, const char *key, voi
 
 static void tcp_abort(struct hx_boot *boot, const char *why)
 {
-    if (!((struct tcp *)boot)->broken)
-        send_request((struct tcp *)boot, HX_STORE_ABORT, NULL, why, strnlen(why, 400));
+    if (!((struct hx_tcp *)boot)->broken)
+        send_request((struct hx_tcp *)boot, HX_STORE_ABORT, NULL, why, strnlen(why, 400));
 }
 
 static void tcp_vanish(const struct hx_boot *boot)
 {
-    shutdown(((const struct tcp *)boot)->fd, SHUT_RDWR);
+    shutdown(((const struct hx_tcp *)boot)->fd, SHUT_RDWR);
 }
 
 /* The connection to coll_run's store, which outlives a world. coll_run starts a rank once, so its process cannot join a second time. */
-static struct tcp kept = {.fd = -1}; /* kept.fd -1: none */
+static struct hx_tcp kept = {.fd = -1}; /* kept.fd -1: none */
 
 static _Atomic int was_here; /* in an orderly world whose store rank 0 served */
 
@@ -279,14 +254,14 @@ static void kept_forget(void)
     kept.fd = -1;
 }
 
-static int keeps(const struct tcp *tcp)
+static int keeps(const struct hx_tcp *tcp)
 {
     return tcp->launched && tcp->server == HX_STORE_LAUNCHER && tcp->state == JOINED;
 }
 
 static void tcp_close(struct hx_boot *boot, int finalize)
 {
-    struct tcp *tcp = (struct tcp *)boot;
+    struct hx_tcp *tcp = (struct hx_tcp *)boot;
     const int left = finalize && !tcp->broken && send_request(tcp, HX_STORE_BYE, NULL, NULL, 0) == HX_SUCCESS;
 
     was_here |= left && tcp->server != HX_STORE_LAUNCHER;
@@ -314,7 +289,7 @@ static int is_of_store(const void *port, int fd)
 
 static void tcp_close_in_child(const struct hx_boot *boot)
 {
-    const struct tcp *tcp = (const struct tcp *)boot;
+    const struct hx_tcp *tcp = (const struct hx_tcp *)boot;
     const uint16_t port = htons((uint16_t)atoi(tcp->root.port));
 
     if (tcp->fd >= 0)
@@ -324,7 +299,7 @@ static void tcp_close_in_child(const struct hx_boot *boot)
 }
 
 /* Is the kept connection for the same job? Then continue with it. */
-static int kept_take(struct tcp *tcp, const struct hx_env *env)
+static int kept_take(struct hx_tcp *tcp, const struct hx_env *env)
 {
     const struct hx_boot boot = tcp->boot;
 
@@ -337,7 +312,7 @@ static int kept_take(struct tcp *tcp, const struct hx_env *env)
 }
 
 /* Both sides prove that they know the secret. */
-static hx_status_t handshake(struct tcp *tcp, const char *secret)
+static hx_status_t handshake(struct hx_tcp *tcp, const char *secret)
 {
     struct hx_store_greeting *greeting = &tcp->greeting;
     unsigned char hello[2 * sizeof(uint32_t) + HX_STORE_NONCE_BYTES];
@@ -350,7 +325,7 @@ static hx_status_t handshake(struct tcp *tcp, const char *secret)
     memcpy(hello, &greeting->rank, sizeof greeting->rank);
     memcpy(hello + sizeof greeting->rank, &greeting->size, sizeof greeting->size);
     memcpy(hello + 2 * sizeof(uint32_t), greeting->client_nonce, HX_STORE_NONCE_BYTES);
-    if ((status = request(tcp, HX_STORE_HELLO, NULL, hello, sizeof hello)) != HX_SUCCESS)
+    if ((status = hx_tcp_request(tcp, HX_STORE_HELLO, NULL, hello, sizeof hello)) != HX_SUCCESS)
         return status;
     if (tcp->answer.op != HX_STORE_HELLO || tcp->answer.bytes != sizeof greeting->server + HX_STORE_NONCE_BYTES)
         return not_a_store(tcp);
@@ -367,7 +342,7 @@ static hx_status_t handshake(struct tcp *tcp, const char *secret)
 }
 
 /* Connect, and greet the store. If it hangs up meanwhile, because strangers crowd it or because it has just ended, try again. */
-static hx_status_t store_join(struct tcp *tcp, const char *secret)
+hx_status_t hx_tcp_join(struct hx_tcp *tcp, const char *secret)
 {
     const double timeout = tcp->boot.timeout, deadline = hx_deadline(GREET_SECONDS);
     struct timespec pause = {.tv_nsec = 1000000};
@@ -383,14 +358,14 @@ static hx_status_t store_join(struct tcp *tcp, const char *secret)
         if (status == HX_SUCCESS && tcp->state == EARLY) {
             again = again > 0 ? again : hx_deadline(AGAIN_SECONDS);
             if (hx_deadline_passed(again))
-                return hx_fail(HX_ERR_BOOTSTRAP, "the store at HX_ROOT=%s:%s refuses rank %d: another process was rank %d before; no rank can "
-                                                 "join its job twice", tcp->root.host, tcp->root.port, tcp->boot.rank, tcp->boot.rank);
+                return hx_fail(HX_ERR_BOOTSTRAP, "the store at %s%s:%s refuses rank %d: another process was rank %d before; no rank can "
+                                                 "join its job twice", tcp->root.label, tcp->root.host, tcp->root.port, tcp->boot.rank, tcp->boot.rank);
         } else if (!tcp->hung_up) {
             return status;
         } else if (hx_deadline_passed(deadline)) {
-            return hx_fail(HX_ERR_BOOTSTRAP, "the program at HX_ROOT=%s:%s closes every connection at once: it is not a Hierax "
+            return hx_fail(HX_ERR_BOOTSTRAP, "the program at %s%s:%s closes every connection at once: it is not a Hierax "
                                              "store, or other processes use up its connections",
-                           tcp->root.host, tcp->root.port);
+                           tcp->root.label, tcp->root.host, tcp->root.port);
         }
         close(tcp->fd);
         tcp->fd = -1;
@@ -405,7 +380,7 @@ static hx_status_t store_join(struct tcp *tcp, const char *secret)
 static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
 {
     const char *secret = env->secret ? env->secret : "";
-    struct tcp *tcp = (struct tcp *)boot;
+    struct hx_tcp *tcp = (struct hx_tcp *)boot;
     hx_status_t status;
 
     boot->rank = (int)env->rank;
@@ -414,7 +389,7 @@ static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
     tcp->fd = -1;
     tcp->server = HX_STORE_LAUNCHER;
     if (kept_take(tcp, env))
-        return request(tcp, HX_STORE_BACK, NULL, NULL, 0);
+        return hx_tcp_request(tcp, HX_STORE_BACK, NULL, NULL, 0);
     kept_forget();
     tcp->launched = env->launcher > 0;
     snprintf(tcp->at, sizeof tcp->at, "%s", env->root);
@@ -422,13 +397,13 @@ static hx_status_t tcp_open(struct hx_boot *boot, const struct hx_env *env)
         return hx_fail(HX_ERR_ENV, "HX_SECRET is overwritten: this process has the environment of a rank that has read it. The "
                                    "child of a rank cannot join the job. For a job of its own, set new HX_ROOT, HX_RANK, "
                                    "HX_SIZE and HX_SECRET");
-    status = hx_root_resolve(env->root, &tcp->root);
+    status = hx_root_resolve("HX_ROOT=", env->root, &tcp->root);
     if (!status && env->rank == 0)
         status = hx_store_thread_start(&tcp->root, (int)env->size, secret, &tcp->thread);
-    return status ? status : store_join(tcp, secret);
+    return status ? status : hx_tcp_join(tcp, secret);
 }
 
 const struct hx_boot_kind hx_boot_tcp = {
-    .name = "tcp", .needs = "HX_ROOT, HX_RANK and HX_SIZE", .bytes = sizeof(struct tcp), .present = tcp_present, .open = tcp_open,
+    .name = "tcp", .needs = "HX_ROOT, HX_RANK and HX_SIZE", .bytes = sizeof(struct hx_tcp), .present = tcp_present, .open = tcp_open,
     .put = tcp_put, .fence = tcp_fence, .get = tcp_get, .abort_job = tcp_abort, .vanish = tcp_vanish,
     .close = tcp_close, .close_in_child = tcp_close_in_child, .forget_in_child = kept_forget};

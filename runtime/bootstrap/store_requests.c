@@ -67,16 +67,29 @@ static void serve_hello(struct hx_store *store, struct hx_store_client *client)
     hx_store_client_answer(client, HX_STORE_HELLO, HX_SUCCESS, answer, sizeof answer);
 }
 
+void hx_store_client_accept(struct hx_store *store, struct hx_store_client *client, int rank)
+{
+    client->rank = rank;
+    store->strangers--;
+    store->connected++;
+    store->joined++;
+}
+
 static void serve_join(struct hx_store *store, struct hx_store_client *client)
 {
-    const uint32_t rank = ntohl(client->greeting.rank), size = ntohl(client->greeting.size);
-
     if (client->head.op != HX_STORE_JOIN || !hx_store_proof_is(&client->keys, client->body, client->head.value_bytes)) {
         store->wrong_secrets++;
-        hx_store_client_refuse(client, "the store refuses rank %u: wrong HX_SECRET (another job's store?)", rank);
+        hx_store_client_refuse(client, "the store refuses rank %u: wrong HX_SECRET (another job's store?)", ntohl(client->greeting.rank));
         return;
     }
     client->sealed = 1;
+    store->kind->join(store, client);
+}
+
+static void job_join(struct hx_store *store, struct hx_store_client *client)
+{
+    const uint32_t rank = ntohl(client->greeting.rank), size = ntohl(client->greeting.size);
+
     if (store->server != HX_STORE_LAUNCHER && !*store->failure && size == (uint32_t)store->size && rank < size && store->has_joined[rank] &&
         (!store->by_rank[rank] || store->by_rank[rank]->left)) { /* its process may be in hx_init again; rank 0 is not there yet */
         client->closing = 1;
@@ -99,12 +112,9 @@ static void serve_join(struct hx_store *store, struct hx_store_client *client)
         client->closing = 1;
         hx_store_answer_failure(store, client, HX_STORE_JOIN);
     } else {
-        client->rank = (int)rank;
-        store->strangers--;
+        hx_store_client_accept(store, client, (int)rank);
         store->by_rank[rank] = client;
         store->has_joined[rank] = 1;
-        store->connected++;
-        store->joined++;
         hx_store_client_answer(client, HX_STORE_JOIN, HX_SUCCESS, NULL, 0);
     }
 }
@@ -229,15 +239,11 @@ static void serve_abort(struct hx_store *store, const struct hx_store_client *cl
              (int)client->head.value_bytes, client->body + client->head.key_bytes);
 }
 
-void hx_store_request(struct hx_store *store, struct hx_store_client *client)
+static void job_request(struct hx_store *store, struct hx_store_client *client)
 {
     const enum hx_store_op op = client->head.op;
 
-    if (client->rank < 0 && client->greeted)
-        serve_join(store, client);
-    else if (client->rank < 0)
-        serve_hello(store, client);
-    else if (op == HX_STORE_LATE && !client->fenced)
+    if (op == HX_STORE_LATE && !client->fenced)
         return; /* crossed the fence's answer */
     else if (client->left && op == HX_STORE_BACK)
         serve_back(store, client);
@@ -259,4 +265,34 @@ void hx_store_request(struct hx_store *store, struct hx_store_client *client)
         serve_late(store, client);
     else
         hx_store_client_refuse(client, "rank %d sent unknown request %d", client->rank, (int)op);
+}
+
+/* Only the first death is kept. */
+static void job_died(struct hx_store *store, const struct hx_store_client *client)
+{
+    if (client->rank < 0 || client->left)
+        return;
+    if (!*store->failure)
+        store->dead_rank = client->rank;
+    hx_store_fail(store, HX_ERR_PEER_DEAD, "rank %d has died: its connection to the store closed without a goodbye", client->rank);
+}
+
+static void job_release(struct hx_store *store, struct hx_store_client *client)
+{
+    store->fenced -= client->fenced;
+    store->by_rank[client->rank] = NULL;
+    if (client->left)
+        hx_store_rank_gone(store, client->rank);
+}
+
+const struct hx_store_kind hx_store_of_job = {.join = job_join, .request = job_request, .died = job_died, .release = job_release};
+
+void hx_store_request(struct hx_store *store, struct hx_store_client *client)
+{
+    if (client->rank >= 0)
+        store->kind->request(store, client);
+    else if (client->greeted)
+        serve_join(store, client);
+    else
+        serve_hello(store, client);
 }

@@ -9,8 +9,11 @@
 
 #define HX_STORE_TEXT_BYTES 512
 
+struct hx_store;
+
 struct hx_store_client {
     struct hx_store_client *next;
+    void *seat;                 /* of a lobby's client */
     int fd, epoll_fd;
     int rank;                   /* -1: a stranger, whose proof is not accepted yet */
     int greeted, sealed;        /* HELLO is answered; the proof was right, so all is sealed */
@@ -43,7 +46,18 @@ void hx_store_client_answer(struct hx_store_client *client, enum hx_store_op op,
 void hx_store_client_refuse(struct hx_store_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A use of a store: the meeting of one job's ranks (store_requests.c), or a lobby (lobby.c). */
+struct hx_store_kind {
+    void (*join)(struct hx_store *store, struct hx_store_client *client);    /* its proof is right: give it a rank, or refuse it */
+    void (*request)(struct hx_store *store, struct hx_store_client *client); /* serve the one that was read, of a client with a rank */
+    void (*died)(struct hx_store *store, const struct hx_store_client *client); /* its connection has closed. May be called again */
+    void (*release)(struct hx_store *store, struct hx_store_client *client); /* it has a rank, and is about to be released */
+};
+extern const struct hx_store_kind hx_store_of_job;
+
 struct hx_store {
+    const struct hx_store_kind *kind;
+    void *owner; /* of a kind that has one */
     int listen_fd, epoll_fd;
     int ends_fd; /* an epoll too: lists the connections that the other side has closed, in that order */
     int size, fenced, left, connected; /* ranks: in all, at the fence, left by BYE, ever accepted */
@@ -64,6 +78,7 @@ struct hx_store {
 };
 
 /* store_requests.c */
+void hx_store_client_accept(struct hx_store *store, struct hx_store_client *client, int rank); /* it is a stranger no more */
 void hx_store_request(struct hx_store *store, struct hx_store_client *client); /* serve the one that was read */
 void hx_store_answer_failure(const struct hx_store *store, struct hx_store_client *client, enum hx_store_op op);
 /* The job has failed. Ranks at the fence learn it now, the others at their next request. Only the first reason counts. */

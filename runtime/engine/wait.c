@@ -111,11 +111,11 @@ static void news_tell(struct hx_waiter *w, int other_polls)
     w->news = 0;
 }
 
-/* told: the sleepers of this one have been woken already. */
-static void inside_leave(struct hx_inside *inside, const struct hx_waiter *told)
+/* The sleepers of `skipped` have been woken already. */
+static void inside_leave(struct hx_inside *inside, const struct hx_waiter *skipped)
 {
     for (struct hx_waiter *w = inside->waiters; w; w = w->next)
-        if (w != told)
+        if (w != skipped)
             news_tell(w, w->polling);
     inside->locked = 0;
     pthread_mutex_unlock(&inside->mutex);

@@ -318,7 +318,7 @@ int hx_recv_from(struct hx_builder *b, int round, int member, struct hx_ref dst)
     return transfer_append(b, HX_OP_RECV, round, member, dst);
 }
 
-void hx_join(struct hx_builder *b, int handle)
+void hx_join_one(struct hx_builder *b, int handle)
 {
     if (b->limit)
         builder_fault(b, "a join of one transfer in a stage that limits its transfers");

@@ -263,7 +263,7 @@ void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum 
 void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position);
 int hx_send_to(struct hx_builder *b, int round, int member, struct hx_ref src); /* returns its handle */
 int hx_recv_from(struct hx_builder *b, int round, int member, struct hx_ref dst); /* returns its handle */
-void hx_join(struct hx_builder *b, int handle);
+void hx_join_one(struct hx_builder *b, int handle);
 void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
 /* For long lists, before any transfer: transfers come in pairs, and at most n are under way at once. Before one more is started,
  * the oldest is joined. */

@@ -128,7 +128,8 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
         return status;
     }
     hx_key_derive(secret, HX_KEY_FABRIC, world->net_key);
-    world->process.shared = hx_registry.node->join(world->boot, world->process.env, &world->process.job, emulated_node(world, place, failure), secret,
+    world->emulated_node = emulated_node(world, place, failure);
+    world->process.shared = hx_registry.node->join(world->boot, world->process.env, &world->process.job, world->emulated_node, secret,
                                            hx_watch_enter, &unjoined);
     if (!world->process.shared && failure->status == HX_SUCCESS)
         *failure = unjoined;

@@ -78,3 +78,8 @@ dist_tests_list += tests/system/survivors.sh
 
 noinst_PROGRAMS += tests/system/worlds
 dist_tests_list += tests/system/worlds.sh
+noinst_PROGRAMS += tests/system/grown
+noinst_PROGRAMS += tests/system/grown_dies
+tests_system_grown_LDADD = libhierax.la
+tests_system_grown_LDFLAGS = $(in_tree)
+dist_tests_list += tests/system/grow.sh

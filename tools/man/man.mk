@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Man pages: of tools from their --help, of functions from hierax.h, of settings and counters from env.def and counter.def.
 man_tools = man/coll_run.1 man/coll_bench.1 man/coll_plan.1 man/coll_tune.1 man/coll_info.1 man/coll_compare.1 man/coll_report.1 \
-    man/coll_trace.1
+    man/coll_trace.1 man/coll_store.1
 man_api = man/hierax_start.3 man/hierax_requests.3 man/hierax_types.3
 man_topics = man/hierax-launch.7 man/hierax-operations.7 man/hierax-python.7 man/hierax-security.7 man/hierax-tuning.7 \
     man/hierax-tutorial.7

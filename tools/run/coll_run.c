@@ -178,7 +178,8 @@ int main(int argc, char **argv)
         "[--] PROGRAM [ARGUMENT...]",
         "Start RANKS copies of PROGRAM on this machine, or on several hosts, as one Hierax job. If a rank fails, coll_run ends the "
         "others. The exit status is that of the first rank that failed, or 128 + the number of its signal.\v"
-        "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these.",
+        "Each rank gets HX_ROOT, HX_RANK, HX_SIZE, HX_SECRET, HX_LAUNCHER and HX_BOOTSTRAP=auto; --env cannot set these. HX_SECRET is new for "
+        "each job. If HX_STORE is set, it is that of coll_run (at most 64 characters), so that other processes can join (coll_store).",
         option_rows, program_take};
     char error[OPTION_TEXT_BYTES];
     struct options options = {.kill_after = 2};

@@ -125,6 +125,8 @@ void ranks_close(struct ranks *ranks);
 /* 64 hexadecimal digits and NUL; 0, or -1 and errno. */
 #define SECRET_TEXT_BYTES 65
 int secret_make(char secret[SECRET_TEXT_BYTES]);
+/* The job's secret: a new one; with HX_STORE the HX_SECRET of coll_run, because processes that join later need the same. */
+int secret_find(char secret[SECRET_TEXT_BYTES]);
 
 /* How a job ends, wherever its ranks are. */
 #define NEVER 1e300

@@ -338,7 +338,7 @@ static int run(struct front *front)
 
     if ((status = ranks_open(&front->none)) != 0)
         return status;
-    if (!command || secret_make(front->secret) < 0 || secret_make(front->token) < 0) {
+    if (!command || secret_find(front->secret) < 0 || secret_make(front->token) < 0) {
         say("cannot set up the job: %m");
         return 1;
     }

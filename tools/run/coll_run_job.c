@@ -39,7 +39,7 @@ static int open_store(struct local *local)
     socklen_t bytes = sizeof address;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (secret_make(local->secret) < 0)
+    if (secret_find(local->secret) < 0)
         return -1;
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, SOMAXCONN) < 0 ||
         getsockname(fd, (struct sockaddr *)&address, &bytes) < 0)

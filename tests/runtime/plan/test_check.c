@@ -597,7 +597,7 @@ static void build_exchange(struct hx_builder *b) /* all-reduce of two: reduces b
 {
     hx_split(b, 1);
     hx_send_to(b, 0, 1 - b->me, hx_at(b->in, 0, 1));
-    hx_join(b, hx_recv_from(b, 0, 1 - b->me, hx_row(0, 0, 1)));
+    hx_join_one(b, hx_recv_from(b, 0, 1 - b->me, hx_row(0, 0, 1)));
     hx_reduce_rows(b, hx_at(b->out, 0, 1), 0, 2, b->in, b->me);
 }
 

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hx_comm_grow, hx_comm_wait_size: the members' side of a world that grows. join.c is the newcomers' side; lobby.h has the picture.
+ *
+ *   1  rank 0 asks the store who waits, and admits them. All members get its answer by a broadcast in comm. While no process waits,
+ *      there is one each second, so that no member waits for long without a sign
+ *   2  each member connects to the session. They agree in comm whether all have: from then on the session notices each death
+ *   3  members and newcomers open a world as hx_init does, and meet once in it
+ *   4  the members agree in comm whether that has succeeded on all of them. If it has not, they drop the new world, and begin again with
+ *      other newcomers while there is time
+ *
+ * So all members return the same, unless comm fails meanwhile. A newcomer learns in step 3 that it is in; if step 4 then fails, the first
+ * call of its new world does.
+ */
+#include "runtime/api/call.h"
+#include "runtime/api/lock.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/start/grow.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TURN_SECONDS 1.0     /* between two broadcasts */
+#define VISIT_SECONDS 5.0    /* for the store's answer */
+#define PAUSE_NS 5000000     /* between two questions */
+
+enum { GO, AGAIN, OVER };
+
+struct notice { /* of rank 0 to all members */
+    int32_t state, status;
+    int32_t waiting;
+    struct hx_session session;
+    char text[400]; /* of status */
+};
+
+struct growth {
+    const char *name;
+    enum hx_purpose purpose;
+    struct hx_comm *comm;
+    struct hx_lobby_place place;
+    const char *secret;
+    int most;        /* newcomers to admit; 0: only count */
+    int least;       /* wait for so many; hx_comm_wait_size sets it after the checks */
+    double deadline; /* clock.h */
+    struct hx_visit *visit; /* rank 0's */
+    int reached;     /* the store has answered */
+};
+
+/* ---- rank 0 asks the store --------------------------------------------------------------------------------------- */
+
+/* How many nodes HX_NODES emulates: "3,1,2" or "4/2". 0: none. */
+static int nodes_of(const char *text)
+{
+    int n = 1;
+
+    if (!text)
+        return 0;
+    for (const char *c = text; *c; c++)
+        n += *c == ',';
+    return n > 1 ? n : atoi(text);
+}
+
+/* One question, or one try to connect. Returns whether there is no need for another. */
+static int store_ask(struct growth *g, struct notice *notice)
+{
+    const struct hx_members *members = &g->comm->members;
+    const struct hx_world *world = g->comm->world;
+    hx_status_t status = HX_SUCCESS;
+    int refused = 0;
+
+    if (!g->visit)
+        status = hx_visit_open(&g->place, g->secret, VISIT_SECONDS, &refused, &g->visit);
+    if (status == HX_SUCCESS)
+        status = hx_visit_count(g->visit, members->size, world->generation, &notice->waiting);
+    if (status == HX_SUCCESS && g->most && notice->waiting >= g->least) {
+        status = hx_visit_admit(g->visit, g->most, members->size, world->generation, nodes_of(world->process.env->nodes), &notice->session);
+        notice->state = status == HX_SUCCESS && notice->session.count > 0 ? GO : AGAIN;
+    } else if (status == HX_SUCCESS && notice->waiting >= g->least) {
+        notice->state = OVER;
+    }
+    notice->status = (int32_t)status;
+    snprintf(notice->text, sizeof(notice->text), "%s", status == HX_SUCCESS ? "" : hx_last_detail());
+    g->reached |= status == HX_SUCCESS;
+    if (status == HX_SUCCESS)
+        return notice->state != AGAIN;
+    refused |= g->visit && !hx_visit_is_lost(g->visit);
+    hx_visit_close(g->visit); /* the store may be started again */
+    g->visit = NULL;
+    return refused;
+}
+
+/* Ask for a second, or until the time is up. Other threads can use Hierax meanwhile. */
+static void turn_take(struct growth *g, struct notice *notice)
+{
+    const double until = fmin(hx_deadline(TURN_SECONDS), g->deadline);
+    int settled;
+
+    hx_fail_hold();
+    for (;;) {
+        hx_unlock();
+        settled = store_ask(g, notice);
+        if (!settled && !hx_deadline_passed(until))
+            nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        hx_lock();
+        if (settled || hx_deadline_passed(until))
+            break;
+        hx_progress_all(&g->comm->world->process);
+    }
+    hx_fail_release(0);
+    if (!settled && !hx_deadline_passed(g->deadline))
+        notice->status = HX_SUCCESS; /* there will be another turn */
+    else if (notice->status != HX_SUCCESS && g->reached && !settled)
+        notice->status = HX_SUCCESS; /* the store is being started again, and the time is over */
+    if (notice->state == AGAIN && (settled || hx_deadline_passed(g->deadline)))
+        notice->state = OVER;
+}
+
+/* ---- all members ------------------------------------------------------------------------------------------------- */
+
+static hx_status_t notice_share(const struct growth *g, struct notice *notice)
+{
+    return hx_call_inner(g->name, g->comm, hx_call_key_for(g->purpose, 0, hx_call_key_of(HX_COLL_BCAST, HX_BYTE, HX_SUM, 0, sizeof(*notice))),
+                         notice, notice);
+}
+
+/* Has one of the members this status? Its number in *worst; else HX_SUCCESS. An error: of comm. */
+static hx_status_t agree(const struct growth *g, hx_status_t mine, hx_status_t *worst)
+{
+    uint64_t word = (uint64_t)mine;
+    hx_status_t status = hx_call_inner(g->name, g->comm,
+                                       hx_call_key_for(g->purpose, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT64, HX_MAX, 0, 1)), &word, &word);
+
+    *worst = status == HX_SUCCESS ? (hx_status_t)word : status;
+    return status;
+}
+
+/* Steps 2 to 4. *worst: why there is no new world. Returns an error of comm. */
+static hx_status_t session_open(const struct growth *g, struct hx_session *session, hx_status_t *worst, hx_comm_t **bigger)
+{
+    const struct hx_world *from = g->comm->world;
+    struct hx_world *world = NULL;
+    struct hx_boot *boot = NULL;
+    hx_status_t status, failed;
+    int culprit;
+
+    session->rank = g->comm->members.rank;
+    session->node = from->emulated_node;
+    hx_fail_hold();
+    hx_unlock();
+    status = hx_boot_open_session(&g->place, g->secret, session, from->process.env->timeout, &boot);
+    hx_lock();
+    if ((failed = agree(g, status, worst)) == HX_SUCCESS && *worst == HX_SUCCESS) {
+        hx_unlock();
+        status = hx_growth_open(session, boot, from, &world, &culprit);
+        hx_lock();
+        boot = NULL;
+        failed = agree(g, status, worst);
+    }
+    hx_fail_release(0);
+    hx_unlock();
+    hx_boot_close(boot, 0);
+    if (*worst == HX_SUCCESS) {
+        hx_growth_keep(world);
+        *bigger = world->comms;
+    } else {
+        hx_growth_drop(world, *worst);
+    }
+    hx_lock();
+    return failed;
+}
+
+static hx_status_t grow(struct growth *g, hx_comm_t **bigger)
+{
+    struct notice notice;
+    hx_status_t status, worst = HX_SUCCESS;
+
+    do {
+        notice = (struct notice){.state = AGAIN};
+        if (g->comm->members.rank == 0)
+            turn_take(g, &notice);
+        if ((status = notice_share(g, &notice)) != HX_SUCCESS)
+            return status;
+        if (notice.state == GO) {
+            if ((status = session_open(g, &notice.session, &worst, bigger)) != HX_SUCCESS || worst == HX_SUCCESS)
+                return status;
+            if (g->comm->members.rank == 0)
+                hx_warn("%s: generation %llu could not start with %d newcomers: %s", g->name, (unsigned long long)notice.session.generation,
+                        notice.session.count, hx_last_detail());
+        }
+    } while (notice.state != OVER);
+    if (notice.status != HX_SUCCESS)
+        return hx_comm_fail(g->comm, hx_fail((hx_status_t)notice.status, "%s: %s", g->name, notice.text));
+    g->least = notice.waiting; /* of hx_comm_wait_size */
+    return HX_SUCCESS;
+}
+
+static hx_status_t growth_check(struct growth *g, double seconds, const void *out, const char *out_name)
+{
+    struct hx_comm *comm = g->comm;
+    hx_status_t status = hx_comm_check(comm, g->name);
+    const struct hx_env *env;
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (!out)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: %s is NULL", g->name, out_name));
+    if (g->least && g->most < 1)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: n is %d; choose 1 or more", g->name, g->most));
+    if (!(seconds >= 0) || isinf(seconds))
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: seconds is %g; choose 0 or more", g->name, seconds));
+    if ((status = hx_notice_refuse(g->name)) != HX_SUCCESS || (status = hx_group_refuse(comm, g->name)) != HX_SUCCESS)
+        return status;
+    env = comm->world->process.env;
+    if (env->trace && g->most)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "%s: HX_TRACE records a world that stays as it is: unset HX_TRACE", g->name));
+    if (!env->store)
+        return hx_comm_fail(comm, hx_fail(HX_ERR_ENV, "%s: HX_STORE is not set: it is host:port/name, the address of coll_store and one of its "
+                                                      "names", g->name));
+    if ((status = hx_lobby_place_parse("HX_STORE=", env->store, &g->place)) != HX_SUCCESS)
+        return hx_comm_fail(comm, status);
+    g->secret = env->secret ? env->secret : "";
+    g->deadline = hx_clock_awake() + seconds;
+    return HX_SUCCESS;
+}
+
+/* Returns the number of processes that wait in g->least. */
+static hx_status_t growth_run(struct growth *g, hx_comm_t **bigger)
+{
+    hx_status_t status;
+
+    if (!hx_growth_begin())
+        return hx_comm_fail(g->comm, hx_fail(HX_ERR_STATE, "%s: another thread is in hx_join or hx_comm_grow", g->name));
+    status = grow(g, bigger);
+    hx_visit_close(g->visit);
+    hx_growth_end();
+    return status;
+}
+
+hx_status_t hx_comm_grow(hx_comm_t *comm, int n, double seconds, hx_comm_t **bigger)
+{
+    struct growth g = {.name = "hx_comm_grow", .purpose = HX_FOR_GROW, .comm = comm, .most = n, .least = 1};
+    hx_status_t status;
+
+    if (bigger)
+        *bigger = NULL;
+    HX_ENTER();
+    if ((status = growth_check(&g, seconds, bigger, "bigger")) != HX_SUCCESS)
+        return status;
+    return growth_run(&g, bigger);
+}
+
+hx_status_t hx_comm_wait_size(hx_comm_t *comm, int least, double seconds, int *size)
+{
+    struct growth g = {.name = "hx_comm_wait_size", .purpose = HX_FOR_WAIT_SIZE, .comm = comm};
+    hx_status_t status;
+
+    HX_ENTER();
+    if ((status = growth_check(&g, seconds, size, "size")) != HX_SUCCESS)
+        return status;
+    g.least = least - comm->members.size;
+    if ((status = growth_run(&g, NULL)) == HX_SUCCESS)
+        *size = comm->members.size + g.least;
+    return status;
+}

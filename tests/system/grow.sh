@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Jobs that grow, by real processes: newcomers wait in coll_store, members admit them. See grown.c.
+. "$(dirname "$0")/common.sh"
+store=$top_builddir/tools/coll_store
+export HX_SECRET=grow HX_TIMEOUT=60 FI_LOG_LEVEL=none
+port=$((20000 + $$ % 10000))
+at=127.0.0.1:$port
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
+
+# store_start: at a fixed address, so that it can be started again
+store_start() {
+    "$store" --listen $at train test >"$tmp/address" 2>"$tmp/store" &
+    store_pid=$!
+    await_file "$tmp/address" 1
+}
+
+store_stop() {
+    kill "${1:--TERM}" $store_pid
+    wait $store_pid 2>/dev/null
+}
+
+# newcomers N: in the background
+newcomers() {
+    local i
+    for ((i = 0; i < $1; i++)); do
+        timeout 100 "$here/grown" join $at/train >>"$tmp/out" 2>>"$tmp/err" &
+        pids+=($!)
+    done
+}
+
+# ends WHAT: members and newcomers have ended well
+ends() {
+    local pid
+    for pid in "${pids[@]}"; do
+        wait "$pid" || { fail "$1: exit $?"; tail -n 5 "$tmp/err" >&2; }
+    done
+    pids=()
+    grep -h '^grow ' "$tmp/out" >>"$tmp/times"
+    : >"$tmp/out"
+    : >"$tmp/err"
+}
+
+# members FROM TO NODES [OPTION...]: of a job of coll_run, in the background
+members() {
+    local n=$1 to=$2 options=()
+    [ "$3" = 1 ] || options=(--nodes "$3")
+    HX_STORE=$at/train timeout 100 "$run" -n "$n" "${options[@]}" "${@:4}" -- "$here/grown" grow "$n" "$to" >>"$tmp/out" 2>>"$tmp/err" &
+    pids+=($!)
+}
+
+# by_hand FROM TO NODES: the last rank dies; no launcher ends the others
+by_hand() {
+    local r
+    for ((r = 0; r < $1; r++)); do
+        HX_STORE=$at/train HX_NODES=$3 HX_ROOT=localhost:$((port + 1)) HX_RANK=$r HX_SIZE=$1 timeout 100 "$here/grown" grow "$1" "$2" death \
+            >>"$tmp/out" 2>>"$tmp/err" &
+        if [ $r = $(($1 - 1)) ]; then disown $!; else pids+=($!); fi
+    done
+}
+
+pids=()
+: >"$tmp/out"
+: >"$tmp/err"
+store_start
+for shape in 2:4:1 3:5:2 3:5:2,1 1:3:1; do
+    IFS=: read -r from to nodes <<<"$shape"
+    newcomers $((to - from))
+    members "$from" "$to" "$nodes"
+    ends "grow $shape"
+done
+
+# with threads of Hierax, and one newcomer after the other
+members 2 4 2 --env HX_PROGRESS_THREAD=1
+newcomers 1
+await_file "$tmp/out" 1
+newcomers 1
+ends "one after the other"
+
+# newcomers that die while they join: the members take the next one
+for when in admitted met started; do
+    for nodes in 1 2; do
+        "$here/grown_dies" $at/train $when >>"$tmp/out" 2>>"$tmp/err" &
+        dies=$!
+        disown $dies
+        sleep 0.2 # it waits first
+        newcomers 1
+        members 2 3 $nodes
+        ended $dies 60 || fail "the newcomer that dies when it has $when lives"
+        ends "a newcomer dies when it has $when, $nodes nodes"
+    done
+done
+[ "$(grep -c '^grow 2 to 3' "$tmp/times")" -ge 6 ] || fail "the members have not gone on after a newcomer died"
+
+# one that stops, and is killed from outside
+"$here/grown_dies" $at/train stops >"$tmp/stopped" 2>>"$tmp/err" &
+dies=$!
+disown $dies
+sleep 0.2
+newcomers 1
+members 2 3 1
+await_file "$tmp/stopped" 1
+kill -KILL $dies
+ends "a newcomer stops"
+
+# another rank has died before
+for nodes in 1 3; do
+    newcomers 2
+    by_hand 3 4 $nodes
+    ends "after a death, $nodes nodes"
+done
+
+# the store is killed while a process waits in it, and while a job runs that has grown already
+newcomers 1
+sleep 0.3
+store_stop -KILL
+store_start
+members 2 4 1
+await_file "$tmp/out" 1
+store_stop -KILL
+store_start
+newcomers 1
+ends "the store is started again"
+
+# nobody comes
+
+HX_STORE=$at/test timeout 60 "$run" -n 2 -- "$here/grown" none 1.2 2>"$tmp/err" || { fail "nobody comes: exit $?"; cat "$tmp/err" >&2; }
+
+# wrong: newcomers
+refuses() { # TEXT COMMAND...: the newcomer's error has the text
+    timeout 60 "${@:2}" >"$tmp/out" 2>"$tmp/err" && fail "${*:2} has joined"
+    has "$tmp/err" "$1" "${*:2}"
+}
+refuses 'the store has no name "trian"; its names are: train, test' "$here/grown" join $at/trian
+refuses 'wrong HX_SECRET' env HX_SECRET=other "$here/grown" join $at/train
+refuses 'is not host:port/name' "$here/grown" join $at
+refuses 'HX_STORE is not set' "$here/grown" join
+refuses 'HX_STORE=here is not host:port/name' env HX_STORE=here "$here/grown" join
+refuses 'Connection refused' env HX_TIMEOUT=1 "$here/grown" join 127.0.0.1:$((port + 2))/train
+
+# wrong: members
+members_refuse() { # STATUS TEXT X=Y...
+    timeout 60 env GROWN_STATUS="$1" GROWN_TEXT="$2" "${@:3}" "$run" -n 2 -- "$here/grown" wrong >"$tmp/out" 2>"$tmp/err" ||
+        { fail "${*:3}: exit $?"; cat "$tmp/err" >&2; }
+}
+members_refuse 3 'HX_STORE is not set' HX_LOG=error
+members_refuse 3 'is not host:port/name' HX_STORE=$at
+members_refuse 5 'its names are: train, test' HX_STORE=$at/none
+members_refuse 5 'Connection refused' HX_STORE=127.0.0.1:$((port + 2))/train
+members_refuse 5 'wrong HX_SECRET' HX_STORE=$at/train HX_SECRET=other
+HX_ROOT=$at HX_RANK=0 HX_SIZE=1 timeout 60 "$here/grown" none 1 2>"$tmp/err" && fail "coll_store serves the start of a job"
+has "$tmp/err" "its address belongs in HX_STORE" "HX_ROOT at coll_store"
+store_stop
+
+sort -t: -k2 -n "$tmp/times" | awk '{ ms[NR] = $(NF - 1) } END { printf "%d times: median %d ms, longest %d ms\n", NR, ms[int((NR + 1) / 2)], ms[NR] }'
+finish

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A process of a job that grows. usage:
+ *
+ * grown grow FROM TO [DEATH]   a rank of a job of FROM ranks (under coll_run): grow until there are TO. Prints how long each grow took. All
+ *                              ranks make sums in every world. DEATH: the last rank dies first, and the ranks that live grow
+ * grown none SECONDS           hx_comm_grow while nobody waits
+ * grown join [WHERE]           a newcomer: join, and grow with the others to as many ranks as rank 0 tells it
+ * grown wrong                  what the arguments and settings of hx_comm_grow may not be
+ */
+#include <hierax.h>
+#include <math.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { COUNT = 30000, MOST = 64, SECONDS = 60 };
+
+#define CHECK(right) check(!!(right), #right, __LINE__)
+
+static int me = -1;
+
+static void check(int right, const char *what, int line)
+{
+    if (right)
+        return;
+    fprintf(stderr, "grown: rank %d, line %d: not %s; %s\n", me, line, what, hx_error_detail(NULL));
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void sums(hx_comm_t *comm)
+{
+    static int64_t in[COUNT], out[COUNT];
+    const int64_t n = hx_size(comm), rank = hx_rank(comm);
+    const size_t counts[] = {1, 100, COUNT};
+
+    for (int k = 0; k < 3; k++) {
+        for (size_t i = 0; i < counts[k]; i++)
+            in[i] = rank + (int64_t)i;
+        CHECK(hx_allreduce(in, out, counts[k], HX_INT64, HX_SUM, comm) == HX_SUCCESS);
+        for (size_t i = 0; i < counts[k]; i++)
+            CHECK(out[i] == n * (n - 1) / 2 + n * (int64_t)i);
+    }
+    CHECK(hx_barrier(comm) == HX_SUCCESS);
+}
+
+/* All ranks have the same numbers, in order: old ranks keep theirs. Returns how many ranks to grow to. */
+static int numbers_check(hx_comm_t *comm, int *number, int to)
+{
+    int mine[2] = {*number, to}, all[2 * MOST], size = hx_size(comm), highest = -1;
+
+    CHECK(hx_allgather(mine, all, 2, HX_INT32, comm) == HX_SUCCESS);
+    for (int i = 0; i < size; i++) {
+        CHECK(all[2 * i] < 0 || all[2 * i] > highest);
+        highest = all[2 * i] > highest ? all[2 * i] : highest;
+    }
+    if (*number < 0)
+        *number = 1000 + hx_rank(comm);
+    return all[1];
+}
+
+/* Until comm has `to` ranks. Returns the last one. */
+static hx_comm_t *grow(hx_comm_t *comm, int to, int *number)
+{
+    while (hx_size(comm) < to) {
+        hx_comm_t *bigger, *world = comm;
+        const double start = now();
+        const int size = hx_size(comm);
+        CHECK(hx_comm_grow(comm, to - size, SECONDS, &bigger) == HX_SUCCESS && bigger);
+        CHECK(hx_size(bigger) > size && hx_size(bigger) <= to && hx_rank(bigger) == hx_rank(comm));
+        if (hx_rank(comm) == 0)
+            printf("grow %d to %d: %.0f ms\n", size, hx_size(bigger), 1e3 * (now() - start));
+        fflush(stdout);
+        sums(comm); /* the older world still stands */
+        numbers_check(bigger, number, to);
+        sums(bigger);
+        sums(world);
+        comm = bigger;
+    }
+    return comm;
+}
+
+static void member(int from, int to, int death)
+{
+    hx_comm_t *world, *comm, *copy;
+    int number, ranks[MOST];
+
+    CHECK(hx_init(&world) == HX_SUCCESS);
+    me = hx_rank(world);
+    CHECK(hx_size(world) == from);
+    number = me;
+    comm = world;
+    sums(world);
+    CHECK(hx_comm_dup(world, &copy) == HX_SUCCESS);
+    if (death && me == from - 1)
+        raise(SIGKILL);
+    if (death) {
+        CHECK(hx_barrier(copy) == HX_ERR_PEER_DEAD);
+        for (int i = 0; i < from - 1; i++)
+            ranks[i] = i;
+        CHECK(hx_comm_group(world, ranks, from - 1, &comm) == HX_SUCCESS);
+    }
+    grow(comm, to, &number);
+    CHECK(hx_finalize() == HX_SUCCESS || death);
+}
+
+static void newcomer(const char *where)
+{
+    hx_comm_t *world, *comm;
+    int number = -1, to;
+
+    CHECK(hx_join(where, &world) == HX_SUCCESS);
+    me = hx_rank(world);
+    to = numbers_check(world, &number, 0);
+    sums(world);
+    comm = grow(world, to, &number);
+    if (comm != world)
+        CHECK(hx_comm_free(world) == HX_SUCCESS || 1);
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
+static void none(double seconds)
+{
+    hx_comm_t *world, *bigger;
+    const double start = now();
+    int size;
+
+    CHECK(hx_init(&world) == HX_SUCCESS);
+    me = hx_rank(world);
+    CHECK(hx_comm_grow(world, 3, seconds, &bigger) == HX_SUCCESS && !bigger && now() - start >= seconds);
+    CHECK(hx_comm_wait_size(world, hx_size(world) + 1, 0, &size) == HX_SUCCESS && size == hx_size(world));
+    CHECK(hx_comm_wait_size(world, 0, 1000, &size) == HX_SUCCESS && size == hx_size(world));
+    sums(world);
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
+static int has(hx_comm_t *comm, const char *text)
+{
+    return strstr(hx_error_detail(comm), text) != NULL;
+}
+
+static void wrong(void)
+{
+    hx_comm_t *world, *bigger;
+    int size;
+
+    CHECK(hx_init(&world) == HX_SUCCESS);
+    me = hx_rank(world);
+    CHECK(hx_comm_grow(world, 0, 1, &bigger) == HX_ERR_ARG && has(world, "n is 0"));
+    CHECK(hx_comm_grow(world, 1, -1, &bigger) == HX_ERR_ARG && has(world, "seconds is -1"));
+    CHECK(hx_comm_grow(world, 1, NAN, &bigger) == HX_ERR_ARG);
+    CHECK(hx_comm_grow(world, 1, 1, NULL) == HX_ERR_ARG && has(world, "bigger is NULL"));
+    CHECK(hx_comm_wait_size(world, 1, 1, NULL) == HX_ERR_ARG && has(world, "size is NULL"));
+    CHECK(hx_comm_grow(NULL, 1, 1, &bigger) == HX_ERR_ARG);
+    CHECK(hx_comm_wait_size(world, 1, 0, &size) == (hx_status_t)atoi(getenv("GROWN_STATUS")) && has(world, getenv("GROWN_TEXT")));
+    CHECK(hx_comm_grow(world, 1, 0, &bigger) == (hx_status_t)atoi(getenv("GROWN_STATUS")) && has(world, getenv("GROWN_TEXT")) && !bigger);
+    sums(world);
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 4 && !strcmp(argv[1], "grow"))
+        member(atoi(argv[2]), atoi(argv[3]), argc == 5);
+    else if (argc == 3 && !strcmp(argv[1], "none"))
+        none(atof(argv[2]));
+    else if (argc >= 2 && !strcmp(argv[1], "join"))
+        newcomer(argc == 3 ? argv[2] : NULL);
+    else if (argc == 2 && !strcmp(argv[1], "wrong"))
+        wrong();
+    else
+        return 2;
+    return 0;
+}
