@@ -8,4 +8,4 @@ noinst_PROGRAMS += tests/runtime/base/bench_reduce
 
 # boot_ring alone is a job of one rank. The scripts start it by each launcher.
 check_programs_list += tests/runtime/bootstrap/boot_ring tests/runtime/bootstrap/test_bootstrap
-dist_tests_list += tests/runtime/bootstrap/launchers.sh tests/tools/coll_run.sh
+dist_tests_list += tests/runtime/bootstrap/launchers.sh tests/tools/coll_run.sh tests/tools/coll_store.sh

@@ -122,9 +122,22 @@ store_start
 newcomers 1
 ends "the store is started again"
 
-# nobody comes
+# again and again: nothing is left behind
+for nodes in 1 2; do
+    options=()
+    [ $nodes = 1 ] || options=(--nodes $nodes)
+    export HX_STORE=$at/train
+    timeout 100 "$run" -n 2 "${options[@]}" -- "$here/grown" rounds 8 >>"$tmp/out" 2>>"$tmp/err" &
+    pids+=($!)
+    timeout 100 "$here/grown" joins 8 >>"$tmp/out" 2>>"$tmp/err" &
+    pids+=($!)
+    unset HX_STORE
+    ends "again and again, $nodes nodes"
+done
 
-HX_STORE=$at/test timeout 60 "$run" -n 2 -- "$here/grown" none 1.2 2>"$tmp/err" || { fail "nobody comes: exit $?"; cat "$tmp/err" >&2; }
+# no process joins
+
+HX_STORE=$at/test timeout 60 "$run" -n 2 -- "$here/grown" none 1.2 2>"$tmp/err" || { fail "no process joins: exit $?"; cat "$tmp/err" >&2; }
 
 # wrong: newcomers
 refuses() { # TEXT COMMAND...: the newcomer's error has the text

@@ -6,9 +6,12 @@
  *                              ranks make sums in every world. DEATH: the last rank dies first, and the ranks that live grow
  * grown none SECONDS           hx_comm_grow while nobody waits
  * grown join [WHERE]           a newcomer: join, and grow with the others to as many ranks as rank 0 tells it
+ * grown rounds ROUNDS          a rank that grows, and closes the larger world, so many times. Descriptors, threads and mappings stay
+ * grown joins ROUNDS           the newcomer of each of these rounds: it joins, and ends Hierax
  * grown wrong                  what the arguments and settings of hx_comm_grow may not be
  */
 #include <hierax.h>
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <stdint.h>
@@ -146,6 +149,82 @@ static void none(double seconds)
     CHECK(hx_finalize() == HX_SUCCESS);
 }
 
+static long entries(const char *path)
+{
+    DIR *directory = opendir(path);
+    long n = 0;
+
+    while (directory && readdir(directory))
+        n++;
+    if (directory)
+        closedir(directory);
+    return n;
+}
+
+static long mappings(void)
+{
+    FILE *file = fopen("/proc/self/maps", "r");
+    char line[512];
+    long n = 0;
+
+    while (file && fgets(line, sizeof(line), file))
+        n += strchr(line, '\n') != NULL;
+    if (file)
+        fclose(file);
+    return n;
+}
+
+/* The first rounds use what later ones use again. */
+static void used_check(int round, int rounds)
+{
+    static long descriptors, threads, mapped;
+
+    if (round == rounds / 2) {
+        descriptors = entries("/proc/self/fd");
+        threads = entries("/proc/self/task");
+        mapped = mappings();
+    }
+    if (round != rounds - 1)
+        return;
+    CHECK(entries("/proc/self/fd") <= descriptors);
+    CHECK(entries("/proc/self/task") <= threads);
+    CHECK(mappings() <= mapped + 16);
+}
+
+static void rounds_grow(int rounds)
+{
+    hx_comm_t *world, *bigger;
+
+    CHECK(hx_init(&world) == HX_SUCCESS);
+    me = hx_rank(world);
+    for (int i = 0; i < rounds; i++) {
+        const double start = now();
+        CHECK(hx_comm_grow(world, 1, SECONDS, &bigger) == HX_SUCCESS && bigger);
+        CHECK(hx_size(bigger) == hx_size(world) + 1);
+        if (me == 0)
+            printf("grow %d to %d: %.0f ms\n", hx_size(world), hx_size(bigger), 1e3 * (now() - start));
+        fflush(stdout);
+        sums(bigger);
+        CHECK(hx_comm_free(bigger) == HX_SUCCESS);
+        sums(world);
+        used_check(i, rounds);
+    }
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
+static void rounds_join(int rounds)
+{
+    hx_comm_t *world;
+
+    for (int i = 0; i < rounds; i++) {
+        CHECK(hx_join(NULL, &world) == HX_SUCCESS);
+        me = hx_rank(world);
+        sums(world);
+        CHECK(hx_finalize() == HX_SUCCESS);
+        used_check(i, rounds);
+    }
+}
+
 static int has(hx_comm_t *comm, const char *text)
 {
     return strstr(hx_error_detail(comm), text) != NULL;
@@ -178,6 +257,10 @@ int main(int argc, char **argv)
         none(atof(argv[2]));
     else if (argc >= 2 && !strcmp(argv[1], "join"))
         newcomer(argc == 3 ? argv[2] : NULL);
+    else if (argc == 3 && !strcmp(argv[1], "rounds"))
+        rounds_grow(atoi(argv[2]));
+    else if (argc == 3 && !strcmp(argv[1], "joins"))
+        rounds_join(atoi(argv[2]));
     else if (argc == 2 && !strcmp(argv[1], "wrong"))
         wrong();
     else

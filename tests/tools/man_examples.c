@@ -217,6 +217,21 @@ status = hx_request_fd(request, &ready.fd);
 poll(&ready, 1, -1); /* with HX_PROGRESS_THREAD=1 */
 status = hx_wait(request);
 /* end */
+/* hx_comm_grow hx_comm_wait_size */
+int size = 0;
+hx_comm_t *bigger = NULL;
+
+status = hx_comm_wait_size(world, 8, 0, &size); /* HX_STORE is set */
+if (status == HX_SUCCESS && size > hx_size(world))
+    status = hx_comm_grow(world, 4, 1.0, &bigger);
+if (status == HX_SUCCESS && bigger) {
+    status = hx_comm_free(world); /* all its ranks do so */
+    world = bigger;
+}
+/* end */
+/* hx_join */
+status = hx_join("node0:7000/train", &world); /* instead of hx_init */
+/* end */
 /* hx_abort */
 status = hx_barrier(world);
 if (status != HX_SUCCESS)

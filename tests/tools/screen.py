@@ -16,7 +16,7 @@ import termios
 
 SOURCES = os.path.abspath(os.environ.get("top_srcdir", os.path.join(os.path.dirname(__file__), "../..")))
 TOOLS = os.path.abspath(os.path.join(os.environ.get("top_builddir", "build"), "tools"))
-ALL = "coll_bench coll_info coll_tune coll_plan coll_run coll_trace coll_report coll_compare".split()
+ALL = "coll_bench coll_info coll_tune coll_plan coll_run coll_trace coll_report coll_compare coll_store".split()
 STEADY = [  # these print the same each time
     "coll_info --algorithms",
     "coll_plan explain allreduce --shape 3,1,2 1M",

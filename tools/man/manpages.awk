@@ -268,7 +268,7 @@ function settings_page() {
     printf "%s.SH COUNTERS\nWith HX_STATS=1 a job prints them at its end;\n.BR coll_info (1)\nprints those of its own job.\n%s", settings, counters
     print ".SH SEE ALSO\n.BR coll_run (1),\n.BR coll_bench (1),\n.BR coll_tune (1),\n.BR coll_plan (1),\n.BR coll_info (1),"
     print ".BR hierax\\-launch (7),\n.BR hierax\\-operations (7),\n.BR hierax\\-security (7),\n.BR hierax\\-tuning (7)," \
-        "\n.BR coll_compare (1),\n.BR coll_report (1),\n.BR coll_trace (1),\n.BR hierax_start (3),\n.BR hierax_requests (3),\n.BR hierax_types (3)"
+        "\n.BR coll_compare (1),\n.BR coll_report (1),\n.BR coll_trace (1),\n.BR coll_store (1),\n.BR hierax_start (3),\n.BR hierax_requests (3),\n.BR hierax_types (3)"
 }
 
 # ---- topic: Markdown. A row of a table becomes an item, which names each column
