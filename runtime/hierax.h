@@ -83,7 +83,8 @@ extern "C" {
  *    the next call fails);
  *  - any error of hx_comm_group and hx_plan_info;
  *  - HX_ERR_MISMATCH of the comparison that HX_CHECK=1 makes;
- *  - HX_ERR_MISMATCH of a receive whose message has another size or type.
+ *  - HX_ERR_MISMATCH of a receive whose message has another size or type;
+ *  - HX_ERR_MISMATCH and HX_ERR_ARG of hx_state_sync that all ranks get.
  * After any other error a communicator has failed. The only valid calls on it are hx_comm_free,
  * hx_comm_revoke, hx_comm_failed, hx_comm_agree and hx_comm_shrink. */
 typedef enum hx_status {
@@ -664,6 +665,59 @@ HX_CALL hx_status_t hx_comm_agree(hx_comm_t *comm, int *flags, uint64_t *complet
  * Errors: those of hx_comm_agree. HX_ERR_NOMEM on all ranks if one of them has no memory, or if no
  * communicator number is free on all. */
 HX_CALL hx_status_t hx_comm_shrink(hx_comm_t *comm, hx_comm_t **survivors);
+
+/* ---- state that is the same on all ranks --------------------------------------------------- */
+
+/* A part of a program's state: the parameters of a model, a counter, ... */
+typedef struct hx_state_entry {
+    const char *name; /* 1 to 255 bytes and a NUL; each entry of a rank has another name */
+    void *address;    /* any memory; entries do not overlap. May be NULL if bytes is 0 */
+    size_t bytes;
+} hx_state_entry_t;
+
+/* The part that a rank takes in hx_state_sync. */
+typedef enum hx_state_mode {
+    HX_STATE_MAJORITY = 0,    /* it votes with its state, and receives what differs from the elected state */
+    HX_STATE_SEND_ONLY = 1,   /* its state is the elected one. If ranks have this mode, only they vote, and all
+                               * of them must hold the same state */
+    HX_STATE_RECEIVE_ONLY = 2 /* it does not vote and sends nothing, for example because it is new. Its
+                               * revision is ignored */
+} hx_state_mode_t;
+
+/* The result of hx_state_sync on this rank. */
+typedef struct hx_state_report {
+    uint64_t revision;        /* of the elected state: that of all ranks from now on */
+    size_t entries_received;
+    size_t entries_sent;      /* in full or in part */
+    uint64_t bytes_received, bytes_sent;
+    int sources;              /* number of ranks that this rank has received from */
+    double hash_seconds;      /* time to hash entries, before and after the transfer */
+    double transfer_seconds;  /* time to compare with the other ranks, waits included, and to receive */
+} hx_state_report_t;
+
+/* Make the state of all ranks of comm the same, bit by bit. A rank receives only the entries whose bits
+ * differ, in parts from all ranks that hold them. If ranks of its own node hold an entry, only these send
+ * it. The n entries have the same names and sizes on all ranks, in any order. Entries may be empty, and n
+ * may be 0.
+ * revision: a number that the program increases whenever it changes the state, for example the number of
+ * training steps. Ranks elect the state that most of them hold with the same revision. The elected state is
+ * always one that a rank holds as a whole. If several states have the most votes, the one with the highest
+ * revision is elected, and of these that of the lowest rank. A rank with another state receives the elected
+ * one, unless its own revision is higher: then all ranks get HX_ERR_MISMATCH, and nothing changes. So a
+ * majority of new ranks cannot erase the work of the others.
+ * Hierax compares hashes (XXH3-128), which takes as long as reading the entries once. A rank hashes with
+ * HX_STATE_THREADS threads. Entries that it has received are hashed again and compared. The hash does not
+ * protect against ranks that want to deceive others. The program must not change entries during the call.
+ * report may be NULL. Blocking; all ranks of comm call it, each with its own mode and revision.
+ * Errors: those of hx_allreduce and hx_send. HX_ERR_ARG on this rank for a wrong name, address or mode, or
+ * if two entries have one name. In the following cases all ranks get the same error, which names rank, entry
+ * and values. HX_ERR_MISMATCH: ranks have other names or sizes, a revision above the elected one, or
+ * different states with HX_STATE_SEND_ONLY. HX_ERR_MISMATCH also if an entry has changed during the call.
+ * HX_ERR_ARG: all ranks have HX_STATE_RECEIVE_ONLY. After an error that makes comm fail, entries of receivers
+ * may be incomplete. Call hx_state_sync again on a communicator that works, with HX_STATE_RECEIVE_ONLY on
+ * these ranks. Entries of ranks that hold the elected state never change. */
+HX_CALL hx_status_t hx_state_sync(hx_comm_t *comm, const hx_state_entry_t *entries, size_t n, uint64_t revision,
+                                  hx_state_mode_t mode, hx_state_report_t *report);
 
 /* ---- calls that do not block, and persistent calls ---------------------------------------------------------------
  * hx_i<name> starts the call <name> and returns. The program must then call hx_wait, or hx_test

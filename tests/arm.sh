@@ -12,7 +12,7 @@ export DEBIAN_FRONTEND=noninteractive PKG_CONFIG_LIBDIR=/usr/lib/$host/pkgconfig
 dpkg --add-architecture arm64
 apt-get -qq update
 apt-get -qq install -y --no-install-recommends autoconf automake libtool make pkg-config procps crossbuild-essential-arm64 \
-    qemu-user-static libfabric-dev:arm64 libhwloc-dev:arm64 libibverbs-dev:arm64 libjson-c-dev:arm64 libsodium-dev:arm64 libcmocka-dev:arm64 >/dev/null
+    qemu-user-static libfabric-dev:arm64 libhwloc-dev:arm64 libibverbs-dev:arm64 libjson-c-dev:arm64 libsodium-dev:arm64 libxxhash-dev:arm64 libcmocka-dev:arm64 >/dev/null
 
 [ -e configure ] || ./autogen.sh
 mkdir -p build-arm && cd build-arm

@@ -216,6 +216,8 @@ void hx_message_start(struct hx_request *request);
 void hx_message_stall(struct hx_p2p_call *message);
 /* It has waited longer than HX_TIMEOUT: its communicator fails. */
 void hx_message_late(struct hx_p2p_call *message);
+/* Make progress on messages of comm. If the network has failed, comm fails. */
+void hx_messages_progress(struct hx_comm *comm);
 /* Messages of comm that have not ended. */
 int hx_messages_active(const struct hx_comm *comm);
 

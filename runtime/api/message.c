@@ -66,16 +66,21 @@ static void call_set(struct hx_p2p_call *call, const struct arguments *a, struct
 
 /* ---- blocking ------------------------------------------------------------------------------------------------- */
 
-static int ended_look(void *ctx)
+void hx_messages_progress(struct hx_comm *comm)
 {
-    const struct hx_p2p_call *call = ctx;
-    struct hx_comm *comm = (struct hx_comm *)(void *)call->members;
     const int events = hx_progress_all(&comm->world->process);
 
     if (events < 0 && !comm->members.failed && comm->members.local_n < comm->members.size) {
         hx_recall(hx_registry.net->why(comm->world->process.net));
         hx_comm_break(comm, (hx_status_t)-events);
     }
+}
+
+static int ended_look(void *ctx)
+{
+    const struct hx_p2p_call *call = ctx;
+
+    hx_messages_progress((struct hx_comm *)(void *)call->members);
     return call->state == HX_P2P_ENDED;
 }
 

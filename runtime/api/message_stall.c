@@ -24,11 +24,14 @@ static int job_rank_of(const struct hx_p2p_call *message)
     return message->members->ranks[message->rank];
 }
 
-/* "hx_recv of 8 bytes from rank 2, tag 7" */
+/* "hx_recv of 8 bytes from rank 2, tag 7". Parts of other public functions have no tag of the program. */
 static void message_tell(const struct hx_p2p_call *message, char *text, size_t capacity)
 {
-    snprintf(text, capacity, "%s of %zu bytes %s rank %d, tag %d", message->name, message->bytes, message->sending ? "to" : "from",
-             message->rank, message->tag);
+    const int n = snprintf(text, capacity, "%s of %zu bytes %s rank %d", message->name, message->bytes, message->sending ? "to" : "from",
+                           message->rank);
+
+    if (message->tag >= 0 && (size_t)n < capacity)
+        snprintf(text + n, capacity - (size_t)n, ", tag %d", message->tag);
 }
 
 /* The thread's last detail says why: the communicator fails, and all messages that wait in it. Tell the ranks of other nodes that may wait for

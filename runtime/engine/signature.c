@@ -59,6 +59,8 @@ struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of
 
 struct hx_signature hx_signature_of_message(int sending, int rank, int tag)
 {
+    if (tag < 0) /* not a message of the program: see runtime/api/state_transfer.c */
+        return (struct hx_signature){.purpose = HX_FOR_STATE_SYNC, .about = (uint64_t)sending};
     return (struct hx_signature){.purpose = sending ? HX_FOR_SEND : HX_FOR_RECV, .about = (uint64_t)(uint32_t)tag << 32 | (uint32_t)rank};
 }
 

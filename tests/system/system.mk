@@ -65,6 +65,10 @@ dist_tests_list += tests/system/unlike.sh
 
 noinst_PROGRAMS += tests/system/adapted
 dist_tests_list += tests/system/adapt.sh
+noinst_PROGRAMS += tests/system/state
+tests_system_state_LDADD = libhierax.la
+tests_system_state_LDFLAGS = $(in_tree)
+dist_tests_list += tests/system/state.sh
 noinst_PROGRAMS += tests/system/messages
 tests_system_messages_LDADD = libhierax.la
 tests_system_messages_LDFLAGS = $(in_tree)

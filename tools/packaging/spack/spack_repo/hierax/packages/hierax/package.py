@@ -30,6 +30,7 @@ class Hierax(AutotoolsPackage):
     depends_on("rdma-core")
     depends_on("json-c")
     depends_on("libsodium@1.0.12:")
+    depends_on("xxhash@0.8:")
     depends_on("pmix", when="+pmix")
     depends_on("mpi", when="+mpi")
     depends_on("python@3:", type="run")
