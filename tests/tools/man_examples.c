@@ -90,11 +90,11 @@ hx_comm_set_timeout(world, 30);
 /* hx_state_sync */
 uint64_t step = 0;
 float weights[1000] = {0};
-hx_state_entry_t all[2] = {{"weights", weights, sizeof(weights)},
-                           {"step", &step, sizeof(step)}};
+hx_state_entry_t both[2] = {{"weights", weights, sizeof(weights)},
+                            {"step", &step, sizeof(step)}};
 hx_state_report_t report;
 
-status = hx_state_sync(world, all, 2, step, HX_STATE_MAJORITY, &report);
+status = hx_state_sync(world, both, 2, step, HX_STATE_MAJORITY, &report);
 if (status == HX_SUCCESS)
     printf("%zu entries received\n", report.entries_received);
 /* end */
