@@ -8,9 +8,12 @@
 
 #define SLOT_BYTES_OF_COUNT (2 * sizeof(size_t)) /* of an all-to-all with counts, half of it gaps at most */
 
-static int allowed(const char *forced, const struct hx_algorithm *a)
+/* Do the settings leave it, and is it worth a look for so many members? A forced family leaves its radix to the model. */
+static int offered(const char *forced, const struct hx_algorithm *a, int members)
 {
-    return !forced || !strcmp(forced, a->name);
+    if (forced && !strcmp(forced, a->name))
+        return 1;
+    return (!forced || hx_algorithm_has_name(a, forced)) && hx_algorithm_radix_pays(a, members);
 }
 
 /* ---- the planner of a shape ---------------------------------------------------------------------------------------- */
@@ -120,7 +123,7 @@ static void flat_add(struct candidate_list *list, enum hx_coll coll, int root, c
 
     while ((a = hx_algorithm_next(coll, scope, &idx))) {
         const char *level = scope == HX_SCOPE_INTRA ? forced->intra : scope == HX_SCOPE_INTER ? forced->inter : NULL;
-        if (allowed(forced->plan, a) && (forced->plan || allowed(level, a)))
+        if (offered(forced->plan ? forced->plan : level, a, shape->nranks))
             channels_add(list, &(struct hx_candidate){.coll = coll, .root = root, .ordered = list->ordered, .flat = a});
     }
 }
@@ -245,7 +248,7 @@ static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, d
         memmove(lanes, lanes + 1, (size_t)nlanes * sizeof(*lanes));
     }
     while ((c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &idx)))
-        for (int i = 0; i < nlanes && allowed(planner->forced[coll].inter, c.inter); i++) {
+        for (int i = 0; i < nlanes && offered(planner->forced[coll].inter, c.inter, planner->shape->nnodes); i++) {
             c.lanes = lanes[i];
             composition_add(list, &c);
         }

@@ -154,7 +154,7 @@ static hx_status_t planner_among(const struct hx_shape *shape, int rank, const i
     if (stage) {
         stage->in = HX_IN;
         stage->out = HX_OUT;
-        status = hx_stage_build(stage, exchange->name, exchange->build);
+        status = hx_stage_run(stage, exchange);
     }
     if (status == HX_SUCCESS)
         status = hx_plan_seal(*plan);

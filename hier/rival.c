@@ -30,7 +30,7 @@ int hx_candidates_are_rivals(const struct hx_candidate *a, const struct hx_candi
 static double fetch_bytes(const struct hx_planner *planner, const struct hx_candidate *a, const struct hx_candidate *b, double bytes)
 {
     const struct hx_algorithm *reads = a->flat->needs & HX_NEEDS_SINGLE_COPY ? a->flat : b->flat;
-    struct hx_counts counts = reads->counts((struct hx_group){a->coll, planner->shape->nranks, planner->shape->nranks});
+    struct hx_counts counts = reads->counts((struct hx_group){.coll = a->coll, .p = planner->shape->nranks, .owners = planner->shape->nranks});
 
     return counts.calls > 0 ? counts.fetched * bytes / counts.calls : 0;
 }

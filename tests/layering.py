@@ -27,7 +27,7 @@ intra/segment:      runtime/base runtime/bootstrap runtime/ports
 inter/fabric:       runtime/base runtime/ports topo
 hier/compose:       runtime/base runtime/plan runtime/ports intra/algorithms inter/algorithms
 hier/cost:          runtime/base runtime/ports hier/compose intra/algorithms
-hier/table:         runtime/base hier/cost topo
+hier/table:         runtime/base hier/compose hier/cost topo
 hier:               runtime/base runtime/plan runtime/ports hier/compose hier/cost hier/table intra/algorithms inter/algorithms topo
 tools/common:       runtime/base topo
 tools/run:          tools/common runtime/base runtime/bootstrap topo

@@ -105,7 +105,7 @@ void hx_compose_collect(struct composer *c)
     hx_composer_holders(c, 0, "gather", hx_gather_nary.build, HX_IN, HX_OUT);
     hx_composer_lanes(c, 1, HX_OUT, HX_OUT);
     if (c->n > 1)
-        hx_composer_intra(c, 2, c->candidate->last->name, c->candidate->last->build, HX_OUT, HX_OUT);
+        hx_composer_intra(c, 2, c->candidate->last, HX_OUT, HX_OUT);
 }
 """)
     a.after("hier/compose/compose.mk", "^hx_sources", "    hier/compose/collect.c \\\n")

@@ -85,7 +85,7 @@ void hx_compose_alltoall(struct composer *c)
         return;
     }
     pairs_work_give(c, few_lanes);
-    hx_composer_intra(c, 0, c->candidate->first->name, c->candidate->first->build, HX_IN, HX_WORK);
+    hx_composer_intra(c, 0, c->candidate->first, HX_IN, HX_WORK);
     hx_composer_lanes(c, 1, HX_WORK, few_lanes ? HX_WORK : HX_OUT);
     if (few_lanes)
         hx_composer_holders(c, 2, "scatter", hx_scatter_nary.build, HX_WORK, HX_OUT);
@@ -97,6 +97,8 @@ static void counts_exchange(struct hx_builder *b)
     hx_alltoall_nary.build(b);
     hx_learn(b);
 }
+
+static const struct hx_algorithm counts_part = {.name = "counts", .build = counts_exchange};
 
 /* Long blocks, among all ranks. */
 static void direct_stage(struct composer *c, int level)
@@ -113,7 +115,7 @@ static void direct_stage(struct composer *c, int level)
     stage->coarse = 1;
     stage->nrows = (uint32_t)n;
     stage->nblocks = (uint32_t)n * (uint32_t)n;
-    hx_composer_build(c, stage, "mesh", hx_alltoall_mesh.build);
+    hx_composer_run(c, stage, &hx_alltoall_mesh);
 }
 
 void hx_compose_alltoallv(struct composer *c)
@@ -121,9 +123,9 @@ void hx_compose_alltoallv(struct composer *c)
     if (c->n > 1) {
         pairs_work_give(c, 0);
         c->share = HX_SHARE_COUNTS;
-        hx_composer_intra(c, 0, "counts", counts_exchange, HX_COUNTS, HX_HEARD);
+        hx_composer_intra(c, 0, &counts_part, HX_COUNTS, HX_HEARD);
         c->share = HX_SHARE_SHORT;
-        hx_composer_intra(c, 1, "nary", hx_alltoall_nary.build, HX_IN, HX_WORK);
+        hx_composer_intra(c, 1, &hx_alltoall_nary, HX_IN, HX_WORK);
     }
     c->share = HX_SHARE_SHORT;
     hx_composer_lanes(c, 2, c->n > 1 ? HX_WORK : HX_IN, HX_OUT);

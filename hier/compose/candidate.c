@@ -199,6 +199,27 @@ int hx_candidate_find(const struct hx_candidate *candidates, int n, const char *
     return -1;
 }
 
+#define WORD "abcdefghijklmnopqrstuvwxyz_0123456789"
+
+void hx_candidate_name_renew(char name[HX_CANDIDATE_NAME_BYTES])
+{
+    char renewed[HX_CANDIDATE_NAME_BYTES];
+    size_t length = 0, n;
+
+    for (const char *at = name; *at; at += n) {
+        n = strspn(at, WORD);
+        const char *usual = n ? hx_algorithm_usual_name(at, n) : NULL;
+        n += n == 0;
+        int wrote = usual ? snprintf(renewed + length, sizeof(renewed) - length, "%s", usual)
+                          : snprintf(renewed + length, sizeof(renewed) - length, "%.*s", (int)n, at);
+        length += (size_t)wrote;
+        if (length >= sizeof(renewed)) /* no plan has such a name */
+            return;
+    }
+    memcpy(name, renewed, length);
+    name[length] = '\0';
+}
+
 int hx_candidate_name_is_known(const char *name)
 {
     static const char *const fixed[] = {"flat",  "hier",    "gather", "scatter", "arrive", "release",
@@ -206,7 +227,7 @@ int hx_candidate_name_is_known(const char *name)
 
     for (size_t n; *name; name += n) {
         int known = 0;
-        n = strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789");
+        n = strspn(name, WORD);
         for (size_t i = 0; n && i < sizeof(fixed) / sizeof(*fixed); i++)
             known |= strlen(fixed[i]) == n && !strncmp(fixed[i], name, n);
         known |= *name == 'x' && n > 1 && strspn(name + 1, "0123456789") == n - 1;

@@ -108,6 +108,12 @@ struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope 
     return stage;
 }
 
+void hx_composer_run(struct composer *c, struct hx_stage *stage, const struct hx_algorithm *algorithm)
+{
+    if (c->status == HX_SUCCESS)
+        c->status = hx_stage_run(stage, algorithm);
+}
+
 void hx_composer_build(struct composer *c, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *))
 {
     if (c->status == HX_SUCCESS)
@@ -143,13 +149,12 @@ static struct hx_stage *node_stage(struct composer *c, int level, enum hx_space 
     return stage;
 }
 
-void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *), enum hx_space in,
-                       enum hx_space out)
+void hx_composer_intra(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out)
 {
     struct hx_stage *stage = node_stage(c, level, in, out, hx_composer_carried);
 
     hx_composer_rows(c, stage, HX_ROW_OF_MEMBER);
-    hx_composer_build(c, stage, name, build);
+    hx_composer_run(c, stage, algorithm);
 }
 
 static void part_stage(struct composer *c, int level, const struct hx_algorithm *part, enum hx_space in, enum hx_space out)
@@ -157,7 +162,7 @@ static void part_stage(struct composer *c, int level, const struct hx_algorithm 
     if (part->needs & HX_NEEDS_LEVELS)
         hx_composer_levels(c, level, part, in, out);
     else
-        hx_composer_intra(c, level, part->name, part->build, in, out);
+        hx_composer_intra(c, level, part, in, out);
 }
 
 void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
@@ -241,7 +246,7 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
         stage->root = hx_coll_is_rooted(c->plan->coll) ? lane_member(c, hx_composer_root_node(c)) : 0;
     }
     hx_composer_rows(c, stage, HX_ROW_OF_NODE);
-    hx_composer_build(c, stage, c->candidate->inter->name, c->candidate->inter->build);
+    hx_composer_run(c, stage, c->candidate->inter);
 }
 
 void hx_composer_lanes(struct composer *c, int level, enum hx_space in, enum hx_space out)

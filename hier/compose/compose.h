@@ -82,6 +82,8 @@ int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_
 #define HX_CANDIDATE_NAME_BYTES 64
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES]);
+/* Give a family in a plan's name its usual radix: tables of older versions name none. */
+void hx_candidate_name_renew(char name[HX_CANDIDATE_NAME_BYTES]);
 /* Is a plan's name made of words that there are? Possibly no shape has such a candidate. */
 int hx_candidate_name_is_known(const char *name);
 

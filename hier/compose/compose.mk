@@ -5,6 +5,7 @@ hx_sources += hier/compose/algorithm_list.c hier/compose/algorithm_list.h hier/c
 
 algorithm_files = $(intra_algorithms:%=$(top_srcdir)/%) $(inter_algorithms:%=$(top_srcdir)/%)
 hier/compose/algorithms.inc: $(algorithm_files) $(top_srcdir)/intra/algorithms/algorithms.mk $(top_srcdir)/inter/algorithms/algorithms.mk
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -n 's/^const struct hx_algorithm \(.*\) = {/ROW(\1)/p' $(algorithm_files) >$@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -n -e 's/^const struct hx_algorithm \(.*\)\[\] = {.*/ROWS(\1)/p' \
+	    -e 's/^const struct hx_algorithm \([^[]*\) = {/ROW(\1)/p' $(algorithm_files) >$@
 hier/compose/algorithm_list.lo: hier/compose/algorithms.inc
 CLEANFILES += hier/compose/algorithms.inc

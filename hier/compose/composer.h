@@ -54,6 +54,7 @@ void hx_composer_lacks(struct composer *c, const char *what);
 /* Append a stage; NULL after an error. */
 struct hx_stage *hx_composer_stage(struct composer *c, int level, enum hx_scope scope, const int *members, int n, int me,
                                    enum hx_space in, enum hx_space out);
+void hx_composer_run(struct composer *c, struct hx_stage *stage, const struct hx_algorithm *algorithm);
 void hx_composer_build(struct composer *c, struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));
 
 /* The node of the root. */
@@ -84,8 +85,7 @@ static inline void hx_composer_alike(struct hx_stage *stage)
 
 /* A stage of my node whose block j is what local rank j has charge of between the levels; of an all-to-all (i, j) what
  * i sends there. */
-void hx_composer_intra(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
-                       enum hx_space in, enum hx_space out);
+void hx_composer_intra(struct composer *c, int level, const struct hx_algorithm *algorithm, enum hx_space in, enum hx_space out);
 /* The same by a fixed algorithm. Some of its members neither hand over nor take. */
 void hx_composer_fixed(struct composer *c, int level, const char *name, void (*build)(struct hx_builder *),
                        enum hx_space in, enum hx_space out);

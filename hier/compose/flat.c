@@ -87,7 +87,7 @@ static void channel_stage(struct composer *c, int channel)
         stage->coarse = scope != HX_SCOPE_INTRA;
         stage->root = place(c, c->candidate->root);
     }
-    hx_composer_build(c, stage, c->candidate->flat->name, c->candidate->flat->build);
+    hx_composer_run(c, stage, c->candidate->flat);
 }
 
 void hx_compose_flat(struct composer *c)

@@ -31,8 +31,7 @@ void hx_compose_gather(struct composer *c)
 
     passed_work_give(c, at_root, few_lanes);
     if (at_root || (few_lanes && lanes == 1))
-        hx_composer_build(c, hx_composer_own(c, 0, HX_IN, mine), first ? first->name : "gather",
-                          first ? first->build : hx_gather_nary.build);
+        hx_composer_run(c, hx_composer_own(c, 0, HX_IN, mine), first ? first : &(struct hx_algorithm){.name = "gather", .build = hx_gather_nary.build});
     else if (few_lanes)
         hx_composer_holders(c, 0, "gather", hx_gather_nary.build, HX_IN, mine);
     hx_composer_lanes(c, 1, at_root || few_lanes ? mine : HX_IN, mine);
@@ -52,8 +51,7 @@ void hx_compose_scatter(struct composer *c)
         hx_composer_fixed(c, 0, "scatter", hx_scatter_nary.build, mine, mine);
     hx_composer_lanes(c, 1, mine, mine);
     if (at_root || (few_lanes && lanes == 1))
-        hx_composer_build(c, hx_composer_own(c, 2, mine, HX_OUT), last ? last->name : "scatter",
-                          last ? last->build : hx_scatter_nary.build);
+        hx_composer_run(c, hx_composer_own(c, 2, mine, HX_OUT), last ? last : &(struct hx_algorithm){.name = "scatter", .build = hx_scatter_nary.build});
     else if (few_lanes)
         hx_composer_holders(c, 2, "scatter", hx_scatter_nary.build, mine, HX_OUT);
 }

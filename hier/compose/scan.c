@@ -41,7 +41,7 @@ static void scan_stage(struct composer *c, int level)
 {
     struct hx_stage *stage = hx_composer_stage(c, level, HX_SCOPE_INTRA, hx_composer_node(c), c->n, c->local, HX_IN,
                                                HX_OUT);
-    hx_composer_build(c, stage, c->candidate->first->name, c->candidate->first->build);
+    hx_composer_run(c, stage, c->candidate->first);
 }
 
 /* A carrier has the sum of the lower nodes, or of its own, in WORK: the vector is block 0. */

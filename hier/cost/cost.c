@@ -37,7 +37,7 @@ int hx_cost_counts(const struct hx_algorithm *algorithm, int p, struct hx_counts
 {
     if (!algorithm->counts || algorithm->needs & HX_NEEDS_SHARED_MEMORY)
         return -1;
-    *counts = algorithm->counts((struct hx_group){.coll = algorithm->coll, .p = p, .owners = p});
+    *counts = algorithm->counts((struct hx_group){.coll = algorithm->coll, .p = p, .owners = p, .radix = algorithm->radix});
     if (counts->all_vectors == 1 && (hx_coll_is_rooted(algorithm->coll) || hx_coll_is_scan(algorithm->coll))) /* from one to the other */
         counts->one_way = 1;
     if (!hx_coll_reduces(algorithm->coll))

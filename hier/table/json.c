@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reads a tuning table from JSON, and checks every value. */
 #include "runtime/base/error.h"
+#include "hier/compose/compose.h"
 #include "hier/table/table.h"
 #include "hier/table/json_place.h"
 #include <errno.h>
@@ -208,9 +209,11 @@ static void read_entry(struct reader *r, struct hx_table_entry *entry)
     entry->measured_bytes = json_object_object_get_ex(r->from, "measured", NULL) ? read_integer(r, "measured", 0, INT64_MAX) : -1;
     read_loop(r, entry);
     read_text(r, "plan", entry->plan, sizeof(entry->plan));
+    hx_candidate_name_renew(entry->plan);
     entry->slice_bytes = read_slice(r, "slice");
     entry->us = read_number(r, "us");
     read_text(r, "default_plan", entry->default_plan, sizeof(entry->default_plan));
+    hx_candidate_name_renew(entry->default_plan);
     entry->default_us = read_number(r, "default_us");
 }
 

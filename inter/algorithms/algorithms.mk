@@ -2,8 +2,8 @@
 # The algorithms. Each file ends with its row, or several: it is compiled, tested, listed and can be chosen at once. Of two that cost the
 # same the first is chosen.
 inter_algorithms = \
-    inter/algorithms/allreduce_ring.c inter/algorithms/allreduce_mesh.c inter/algorithms/allreduce_mesh_single.c \
-    inter/algorithms/allreduce_recursive_doubling.c inter/algorithms/allreduce_exclusive_dissemination.c \
+    inter/algorithms/allreduce_ring.c inter/algorithms/allreduce_mesh.c inter/algorithms/allreduce_kradix.c \
+    inter/algorithms/allreduce_mesh_single.c inter/algorithms/allreduce_recursive_doubling.c inter/algorithms/allreduce_exclusive_dissemination.c \
     inter/algorithms/allreduce_rdh.c inter/algorithms/allreduce_circulant.c inter/algorithms/allreduce_tree.c \
     inter/algorithms/allreduce_double_tree.c inter/algorithms/allreduce_kangaring.c \
     inter/algorithms/reduce_scatter_ring.c inter/algorithms/reduce_scatter_mesh.c inter/algorithms/reduce_scatter_rdh.c \

@@ -19,8 +19,8 @@
 static void build(struct hx_builder *b)
 {
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
-    for (int c = 1, round = 0; c < b->p; c *= HX_KBRUCK_RADIX, round++) {
-        for (int first = c; first < HX_KBRUCK_RADIX * c && first < b->p; first += c) {
+    for (int c = 1, round = 0; c < b->p; c *= b->radix, round++) {
+        for (int first = c; first < b->radix * c && first < b->p; first += c) {
             int n = c < b->p - first ? c : b->p - first;
             hx_send_to(b, round, b->me - first, hx_at(b->out, b->me, n));
             hx_recv_from(b, round, b->me + first, hx_at(b->out, b->me + first, n));
@@ -31,11 +31,13 @@ static void build(struct hx_builder *b)
 
 static struct hx_counts counts(struct hx_group g)
 {
-    return (struct hx_counts){.rounds = hx_tree_rounds(g.p, HX_KBRUCK_RADIX), .messages = hx_tree_children(g.p, HX_KBRUCK_RADIX),
+    return (struct hx_counts){.rounds = hx_tree_rounds(g.p, g.radix), .messages = hx_tree_children(g.p, g.radix),
                               .vectors = (double)(g.p - 1) / g.p};
 }
 
-const struct hx_algorithm hx_allgather_kbruck = {
-    .name = "kbruck", .coll = HX_COLL_ALLGATHER, .build = build, .counts = counts,
-    .about = "ceil(log4 p) rounds of 3 messages, for any p: small blocks",
-    .source = "Bruck et al. 1997; Bienz, Gautam, Kharel 2022"};
+#define ROW(k) \
+    {HX_RADIX_NAMED("kbruck", k, 4), .coll = HX_COLL_ALLGATHER, .build = build, .counts = counts, \
+     .about = "ceil(log" #k " p) rounds of up to " #k " - 1 messages, for any p: small blocks", \
+     .source = "Bruck et al. 1997; Bienz, Gautam, Kharel 2022"}
+
+const struct hx_algorithm hx_allgather_kbruck[] = {HX_RADICES(ROW)};

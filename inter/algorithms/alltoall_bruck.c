@@ -9,8 +9,8 @@
  * After the digits below weight w the block that stands at r for distance i is that from r - (i mod w) to r - (i mod w)
  * + i. Blocks wait in scratch, those of distance i in rows i and p + i in turn: one is sent while the next is received.
  *
- * Cost: ceil(log_k p) alpha + about S (k-1)/k log_k p beta. Any p. For small blocks. "bruck" has base 2, "kbruck" 4:
- * half the rounds with three messages each.
+ * Cost: ceil(log_k p) alpha + about S (k-1)/k log_k p beta. Any p. For small blocks. "bruck" has base 2, "kbruck"
+ * any: 4 takes half the rounds, with three messages in each.
  * Source: Bruck, Ho, Kipnis, Upfal, Weathersby, IEEE TPDS 8 (1997).
  */
 #include "inter/algorithms/tree.h"
@@ -100,16 +100,19 @@ const struct hx_algorithm hx_alltoall_bruck = {
     .name = "bruck", .coll = HX_COLL_ALLTOALL, .build = build_2, .counts = counts_2,
     .about = "ceil(log2 p) rounds of half the blocks: small blocks", .source = "Bruck et al. 1997"};
 
-static void build_4(struct hx_builder *b)
+static void build(struct hx_builder *b)
 {
-    bruck(b, HX_KBRUCK_RADIX);
+    bruck(b, b->radix);
 }
 
-static struct hx_counts counts_4(struct hx_group g)
+static struct hx_counts counts(struct hx_group g)
 {
-    return bruck_counts(g.p, HX_KBRUCK_RADIX);
+    return bruck_counts(g.p, g.radix);
 }
 
-const struct hx_algorithm hx_alltoall_kbruck = {
-    .name = "kbruck", .coll = HX_COLL_ALLTOALL, .build = build_4, .counts = counts_4,
-    .about = "ceil(log4 p) rounds of 3 messages, a quarter of the blocks each: small blocks", .source = "Bruck et al. 1997"};
+#define ROW(k) \
+    {HX_RADIX_NAMED("kbruck", k, 4), .coll = HX_COLL_ALLTOALL, .build = build, .counts = counts, \
+     .about = "ceil(log" #k " p) rounds of up to " #k " - 1 messages, each of 1/" #k " of the blocks: small blocks", \
+     .source = "Bruck et al. 1997"}
+
+const struct hx_algorithm hx_alltoall_kbruck[] = {HX_RADICES(ROW)};

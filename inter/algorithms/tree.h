@@ -14,9 +14,6 @@
 
 #include "runtime/plan/plan.h"
 
-#define HX_KNOMIAL_RADIX 4
-#define HX_KBRUCK_RADIX 4
-
 static inline int hx_tree_number(const struct hx_builder *b)
 {
     return (b->me - b->root + b->p) % b->p;
@@ -106,7 +103,7 @@ static inline void hx_tree_scatter(struct hx_builder *b)
 static inline void hx_tree_reduce(struct hx_builder *b, int k)
 {
     int p = b->p, v = hx_tree_number(b), span = hx_tree_span(v, p, k);
-    struct hx_ref sum = v > 0 ? hx_row(k - 1, 0, 1) : hx_at(b->out, 0, 1), partial = hx_at(b->in, 0, 1);
+    struct hx_ref sum = v > 0 ? hx_row((k < p ? k : p) - 1, 0, 1) : hx_at(b->out, 0, 1), partial = hx_at(b->in, 0, 1);
 
     if (hx_alone(b))
         return;
@@ -184,5 +181,5 @@ static inline struct hx_counts hx_binomial_counts(struct hx_group g)
 
 static inline struct hx_counts hx_knomial_counts(struct hx_group g)
 {
-    return hx_tree_counts(g.p, HX_KNOMIAL_RADIX);
+    return hx_tree_counts(g.p, g.radix);
 }

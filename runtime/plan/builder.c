@@ -424,14 +424,19 @@ void hx_learn(struct hx_builder *b)
     step_append(b, HX_OP_LEARN);
 }
 
-hx_status_t hx_stage_build(struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *))
+hx_status_t hx_stage_run(struct hx_stage *stage, const struct hx_algorithm *algorithm)
 {
     struct hx_builder b = {.p = stage->n, .me = stage->me, .root = stage->root, .in = stage->in, .out = stage->out,
-                           .stage = stage};
+                           .stage = stage, .radix = algorithm->radix};
 
-    stage->algorithm = name;
-    build(&b);
+    stage->algorithm = algorithm->name;
+    algorithm->build(&b);
     if (b.status == HX_SUCCESS)
         hx_join_all(&b); /* a slice is done when all of its transfers are */
     return b.status;
+}
+
+hx_status_t hx_stage_build(struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *))
+{
+    return hx_stage_run(stage, &(struct hx_algorithm){.name = name, .build = build});
 }

@@ -215,6 +215,7 @@ struct hx_builder {
     uint32_t started, joined; /* transfers; those below this number have been joined */
     uint32_t limit;         /* of transfers under way, even; 0: none */
     uint32_t elect;         /* 1 + the ELECT whose steps are being built; 0: none */
+    int radix;              /* of the algorithm's row; 0: it takes none */
     struct hx_step discarded; /* a step that is in no plan is written here */
     hx_status_t status;     /* sticky: the first error; checked once at the end */
 };
@@ -331,6 +332,7 @@ struct hx_group {
     enum hx_coll coll;
     int p;      /* members */
     int owners; /* in shared memory: members that share the blocks; the others own none */
+    int radix;  /* of the algorithm's row; 0: it takes none */
 };
 
 /* The work of a group in an algorithm, for the cost model: bytes are in multiples of the collective's vector.
@@ -359,15 +361,23 @@ struct hx_counts {
     double read_from_one;             /* every member the same from one member */
 };
 
-/* An algorithm: its file ends with it, and stands in the list of algorithms.mk. */
+/* An algorithm: its file ends with it, and stands in the list of algorithms.mk. One that takes a radix has a row for each, HX_RADICES. */
 struct hx_algorithm {
     const char *name;
+    const char *family;  /* with a radix: the name without it, "knomial" of "knomial8" */
+    int radix, usual;    /* its radix, and the family's usual one: in older tables a family's name means that */
     enum hx_coll coll;
     void (*build)(struct hx_builder *);
     struct hx_counts (*counts)(struct hx_group); /* NULL: by levels, see hier/cost/levels.c */
     unsigned needs; /* bits of enum hx_needs */
     const char *about, *source;
 };
+
+/* The radices, a row for each. From one to the next the messages of a round become about 1.4 times as many. Round by round members
+ * divide as evenly as they can, so that a radix between two of these would save a message or two. */
+#define HX_RADICES(ROW) ROW(2), ROW(3), ROW(4), ROW(6), ROW(8), ROW(12), ROW(16), ROW(24), ROW(32), ROW(48), ROW(64)
+#define HX_RADIX_COUNT 11
+#define HX_RADIX_NAMED(of, k, at_first) .name = of #k, .family = of, .radix = k, .usual = at_first
 
 /* The scopes it may serve: bits of enum hx_scope. If it sends messages it serves inside a node too, over its rings. */
 static inline unsigned hx_algorithm_scopes(const struct hx_algorithm *algorithm)
@@ -381,7 +391,8 @@ struct hx_plan *hx_plan_new(enum hx_coll coll, int p, int rank, int max_stages);
 /* Append an empty stage; members is copied. The caller then fills in the fields that a builder reads: in, out, root, blocks or
  * rows. NULL: no memory. */
 struct hx_stage *hx_plan_add_stage(struct hx_plan *plan, int level, enum hx_scope scope, const int *members, int n, int me);
-/* Run an algorithm, called name, over it: its steps. */
+/* Run an algorithm over it: its steps. hx_stage_build: a fixed part, called name. */
+hx_status_t hx_stage_run(struct hx_stage *stage, const struct hx_algorithm *algorithm);
 hx_status_t hx_stage_build(struct hx_stage *stage, const char *name, void (*build)(struct hx_builder *));
 hx_status_t hx_plan_seal(struct hx_plan *plan); /* numbers flags, counts levels; then it is immutable */
 void hx_plan_retain(struct hx_plan *plan);

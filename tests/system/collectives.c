@@ -667,7 +667,8 @@ static int print_names(void)
     for (int coll = 0; coll < HX_COLL_COUNT; coll++)
         for (int s = 0; s < 3; s++)
             for (int idx = 0; (a = hx_algorithm_next((enum hx_coll)coll, scopes[s].scope, &idx));)
-                printf("%s %s %s\n", hx_coll_name((enum hx_coll)coll), scopes[s].name, a->name);
+                if (hx_algorithm_is_usual(a) || a->radix == 3)
+                    printf("%s %s %s\n", hx_coll_name((enum hx_coll)coll), scopes[s].name, a->name);
     return 0;
 }
 

@@ -20,9 +20,10 @@ does() { # COLLECTIVE ALGORITHM p rounds messages sent received
 
 # ---- algorithms
 # the rows' own text against the listing
-sed -n 's/^    \.name = "\([a-z_]*\)", \.coll = HX_COLL_\([A-Z_]*\),.*/\2 \1/p' "$top_srcdir"/intra/algorithms/*.c \
+sed -n -e 's/^    \.name = "\([a-z_]*\)", \.coll = HX_COLL_\([A-Z_]*\),.*/\2 \1/p' \
+    -e 's/^    {HX_RADIX_NAMED("\([a-z_]*\)".*\.coll = HX_COLL_\([A-Z_]*\),.*/\2 \1/p' "$top_srcdir"/intra/algorithms/*.c \
     "$top_srcdir"/inter/algorithms/*.c | tr '[:upper:]' '[:lower:]' | sed 's/^reduce_scatter /reduce_scatter_block /' | sort >"$tmp/registered"
-"$info" --algorithms | sed -n 's/^  \([a-z_]*\)  *\([a-z_]*\)  *in.*/\1 \2/p' | sort >"$tmp/listed"
+"$info" --algorithms | sed -n 's/^  \([a-z_]*\)  *\([a-z_]*\)[0-9]*  *in.*/\1 \2/p' | sort -u >"$tmp/listed"
 [ "$(wc -l <"$tmp/registered")" -ge 50 ] || fault "only $(wc -l <"$tmp/registered") algorithms are found in the folders"
 diff "$tmp/registered" "$tmp/listed" || fault "what is listed is not what is registered"
 
@@ -30,6 +31,10 @@ does allreduce ring 8 14 14 1.75 1.75
 does allreduce ring 16 30 30 1.875 1.875
 does allreduce recursive_doubling 6 4 3 3 3
 does allreduce mesh_single 5 1 4 4 4
+does allreduce kradix2 8 3 3 3 3
+does allreduce kradix3 9 2 4 4 4
+does allreduce kradix2 5 3 3 3 3
+does allgather kbruck3 9 2 4 0.888889 0.888889
 does allreduce nary 8 1 0 1 7
 does allreduce nary_sliced 8 2 0 1 1.75
 does allgather nary 8 1 0 0.125 0.875
@@ -43,6 +48,7 @@ does barrier tree 8 6 3 - -
 does alltoall bruck 8 3 3 1.5 1.5
 does exscan exclusive_dissemination 9 4 4 4 4
 does allreduce ring 1 0 0 0 0
+"$info" --algorithms allreduce -p 5 | grep -q kradix6 && fault "a radix is listed that there are too few ranks for"
 says 'arXiv 2410.14234' 0 --algorithms reduce_scatter_block allgather
 says 'shared memory' 0 --algorithms barrier
 [ "$("$info" --algorithms scan gather scan | grep -c nary)" = 2 ] || fault "a collective named twice is listed twice"

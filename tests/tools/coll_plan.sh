@@ -40,7 +40,9 @@ sends allreduce circulant 8 6 $((2 * M * 7 / 8)) HX_INTER_ALLREDUCE
 sends alltoall pairwise 8 7 $((M * 7 / 8)) HX_INTER_ALLTOALL
 sends alltoall mesh 8 1 $((M * 7 / 8)) HX_INTER_ALLTOALL
 sends alltoall bruck 8 3 $((M * 12 / 8)) HX_INTER_ALLTOALL
-sends alltoall kbruck 16 2 $((M * 24 / 16)) HX_INTER_ALLTOALL
+sends alltoall kbruck4 16 2 $((M * 24 / 16)) HX_INTER_ALLTOALL
+sends allreduce kradix3 9 2 $((4 * M)) HX_INTER_ALLREDUCE
+sends allreduce kradix2 8 3 $((3 * M)) HX_INTER_ALLREDUCE
 sends reduce_scatter_block ring 8 7 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
 sends reduce_scatter_block mesh 8 1 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
 sends reduce_scatter_block rdh 8 3 $((M * 7 / 8)) HX_INTER_REDUCE_SCATTER
@@ -89,7 +91,7 @@ says 'a composed plan needs consecutive ranks on each node' 0 explain exscan --s
 says 'chosen: flat(chain)' 0 explain exscan --shape 2,2:cyclic --set HX_EXSCAN=chain
 says 'chosen: flat(binomial) ordered' 0 explain reduce --ordered --shape 2,2:cyclic --root 3
 says 'the operation is not commutative: a composed plan then needs consecutive ranks on each node' 0 explain allreduce --ordered --shape 3,1,2:cyclic
-says 'chosen: hier(nary,mesh_single,nary) x2 ordered' 0 explain allreduce --ordered --shape 8,7 --size 4M --set HX_LANES=2
+says 'chosen: hier(nary,kradix2,nary) x2 ordered' 0 explain allreduce --ordered --shape 8,7 --size 4M --set HX_LANES=2
 says 'the settings do not apply' 0 explain allreduce --ordered --shape 3,1,2 --set HX_INTER_ALLREDUCE=ring
 says 'this algorithm needs an exact operation, and this operation rounds' 0 explain allreduce --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination
 says 'chosen: hier(nary,exclusive_dissemination,nary)' 0 explain allreduce --dtype int32 --shape 3,1,2 --set HX_INTER_ALLREDUCE=exclusive_dissemination

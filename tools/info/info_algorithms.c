@@ -137,6 +137,8 @@ static int collective_add(struct json_object *rows, enum hx_coll coll, int p)
     int idx = 0;
 
     while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
+        if (!hx_algorithm_radix_pays(a, p))
+            continue;
         struct json_object *row = algorithm_row(a, p);
         if (!row)
             return -1;

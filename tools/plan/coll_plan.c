@@ -47,7 +47,7 @@ int plan_has(const struct hx_candidate *candidate, const char *name)
 
     hx_candidate_name(candidate, own);
     for (int i = 0; i < 4; i++)
-        if (parts[i] && !strcmp(parts[i]->name, name))
+        if (parts[i] && hx_algorithm_has_name(parts[i], name))
             return 1;
     return !strcmp(own, name);
 }

@@ -168,7 +168,7 @@ int plan_lacks(const struct plan_job *job, struct plan_lack *lacks)
 
     for (int c = 0; c < (colls[0] == colls[1] || job->shape->nnodes == 1 ? 1 : 2); c++)
         for (int idx = 0; n < PLAN_NAMES_MAX && (a = hx_algorithm_next(colls[c], ~0u, &idx));) {
-            if (serves(job, a) || (c == 1 && !(hx_algorithm_scopes(a) & HX_SCOPE_INTER)))
+            if (serves(job, a) || !hx_algorithm_is_usual(a) || (c == 1 && !(hx_algorithm_scopes(a) & HX_SCOPE_INTER)))
                 continue;
             lacks[n].algorithm = a;
             lack_write(job, a, lacks[n].why, sizeof(lacks[n].why));

@@ -137,7 +137,7 @@ static int algorithm_take(void *options, const char *name, char error[OPTION_TEX
 
     for (int c = 0; c < HX_COLL_COUNT; c++)
         for (int idx = 0; n < PLAN_NAMES_MAX && (a = hx_algorithm_next((enum hx_coll)c, ~0u, &idx));)
-            n = plan_name_add(names, n, a->name);
+            n = plan_name_add(names, a->family ? plan_name_add(names, n, a->family) : n, a->name);
     if (!strchr(name, '(') && option_choose("algorithm", name, names, error) < 0) /* a plan's is known when there are candidates */
         return -1;
     o->algorithms[o->nalgorithms++] = name;

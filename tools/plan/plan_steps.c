@@ -304,7 +304,7 @@ static int line_print(const struct hx_shape *shape, const char *shape_text, cons
 static int is_wanted(const struct plan_options *options, const struct hx_algorithm *a)
 {
     for (int i = 0; i < options->nalgorithms; i++)
-        if (!strcmp(options->algorithms[i], a->name))
+        if (hx_algorithm_has_name(a, options->algorithms[i]))
             return 1;
     return options->nalgorithms == 0;
 }
@@ -320,7 +320,7 @@ static int sizes_print(const struct plan_options *options, const struct hx_algor
         snprintf(text, sizeof(text), a->needs & HX_NEEDS_LEVELS && p > 2 ? "%d/2" : a->needs & HX_NEEDS_SHARED_MEMORY ? "%d" : "%dx1", p);
         struct hx_shape *shape = plan_shape_parse(text);
         candidate.root = hx_coll_is_rooted(a->coll) && options->root < (uint64_t)p ? (int)options->root : 0;
-        if (hx_candidate_fits(&candidate, shape))
+        if (hx_candidate_fits(&candidate, shape) && hx_algorithm_radix_pays(a, p))
             printed += line_print(shape, text, a, &candidate);
         hx_shape_free(shape);
     }

@@ -185,6 +185,12 @@ static void candidate_verify(struct totals *t, struct hx_candidate candidate)
     fflush(stdout);
 }
 
+/* Flat plans show what a radix changes, so that compositions need only the usual ones, and those that are named. */
+static int is_extra(const struct totals *t, const struct hx_algorithm *a)
+{
+    return t->options->nalgorithms == 0 && !hx_algorithm_is_usual(a);
+}
+
 /* Intra algorithms of the first and the last stage: those of one name. None, if both stages are fixed parts. */
 static void compositions_verify(struct totals *t, enum hx_coll coll, int lanes)
 {
@@ -195,10 +201,11 @@ static void compositions_verify(struct totals *t, enum hx_coll coll, int lanes)
     for (int i = 0; outer == HX_COLL_COUNT ? i++ == 0 : (a = hx_algorithm_next(outer, HX_SCOPE_INTRA, &i)) != NULL;) {
         struct hx_candidate c = {.coll = coll, .lanes = lanes, .first = first == HX_COLL_COUNT ? NULL : a};
         c.last = a ? hx_algorithm_find(last, HX_SCOPE_INTRA, a->name) : NULL;
-        if (!c.last && last != HX_COLL_COUNT)
+        if ((!c.last && last != HX_COLL_COUNT) || (a && is_extra(t, a)))
             continue;
         for (int j = 0; (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
-            candidate_verify(t, c);
+            if (!is_extra(t, c.inter))
+                candidate_verify(t, c);
     }
 }
 

@@ -471,6 +471,70 @@ static void groups_have_other_choices(void **state)
     }
 }
 
+/* The radices of a family that are candidates, as text. */
+static void radices_of(const char *shape_text, const char *setting, enum hx_coll coll, char *text, size_t capacity)
+{
+    static struct hx_candidate candidates[HX_MAX_CANDIDATES];
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *shape = hx_shape_parse(shape_text, error);
+    struct hx_job job = {.llc_bytes = 32 << 20, .cpus_per_node = 8, .nranks = shape->nranks};
+    struct hx_planner planner;
+    struct hx_env env;
+    const char *fallback;
+    size_t length = 0;
+
+    setenv("HX_INTER_ALLREDUCE", setting, 1);
+    assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
+    unsetenv("HX_INTER_ALLREDUCE");
+    assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
+    int n = hx_planner_candidates(&planner, coll, 0, HX_FOLDS_ALIKE, 8, candidates, &fallback), last = 0;
+    assert_null(fallback);
+    text[0] = 0;
+    for (int i = 0; i < n; i++) {
+        const struct hx_algorithm *a = candidates[i].lanes ? candidates[i].inter : candidates[i].flat;
+        if (a->radix != last && a->radix)
+            length += (size_t)snprintf(text + length, capacity - length, "%d ", a->radix);
+        last = a->radix;
+    }
+    hx_env_release(&env);
+    hx_shape_free(shape);
+}
+
+/* A family's radices are looked at that save a round. The usual one is always there, and one that the setting names. */
+static void radices_save_rounds(void **state)
+{
+    static const struct {
+        const char *shape, *setting, *radices;
+        enum hx_coll coll;
+    } cases[] = {{"2x1", "kradix", "2 ", HX_COLL_ALLREDUCE},         {"5x1", "kradix", "2 3 ", HX_COLL_ALLREDUCE},
+                 {"9x1", "kradix", "2 3 ", HX_COLL_ALLREDUCE},       {"64x1", "kradix", "2 3 4 8 64 ", HX_COLL_ALLREDUCE},
+                 {"1024x1", "kradix", "2 3 4 6 12 32 ", HX_COLL_ALLREDUCE}, {"1024x2", "kradix", "2 3 4 6 12 32 ", HX_COLL_ALLREDUCE},
+                 {"9x1", "kradix6", "6 ", HX_COLL_ALLREDUCE},        {"4x2", "kradix64", "64 ", HX_COLL_ALLREDUCE},
+                 {"3x1", "kradix", "2 3 4 ", HX_COLL_BCAST},         {"9x1", "ring", "2 3 ", HX_COLL_BARRIER}};
+    char text[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        radices_of(cases[i].shape, cases[i].setting, cases[i].coll, text, sizeof(text));
+        assert_string_equal(text, cases[i].radices);
+    }
+}
+
+/* A family's name says which collective's rows it has, and the usual radix, alike in all collectives: tables rely on it. */
+static void families_are_named_alike(void **state)
+{
+    (void)state;
+    for (int i = 0; hx_algorithms[i]; i++)
+        for (int j = 0; hx_algorithms[j]; j++)
+            if (hx_algorithms[i]->family && hx_algorithms[j]->family && !strcmp(hx_algorithms[i]->family, hx_algorithms[j]->family))
+                assert_int_equal(hx_algorithms[i]->usual, hx_algorithms[j]->usual);
+            else if (hx_algorithms[i]->family)
+                assert_string_not_equal(hx_algorithms[i]->family, hx_algorithms[j]->name);
+    assert_string_equal(hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTER, "knomial")->name, "knomial4");
+    assert_string_equal(hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTER, "knomial64")->name, "knomial64");
+    assert_null(hx_algorithm_find(HX_COLL_BCAST, HX_SCOPE_INTER, "knomial7"));
+}
+
 /* A communicator's ranks share cores as far as it has those that do. */
 static void groups_share_fewer_cores(void **state)
 {
@@ -668,6 +732,7 @@ int main(void)
         cmocka_unit_test(levels_are_proved),
         cmocka_unit_test(stages_hold_every_block_once), cmocka_unit_test(lengths_are_learnt),
         cmocka_unit_test(channels_cross_on_ranks_of_their_own),
+        cmocka_unit_test(radices_save_rounds), cmocka_unit_test(families_are_named_alike),
         cmocka_unit_test(rings_are_not_too_long), cmocka_unit_test(groups_share_fewer_cores),
         cmocka_unit_test(all_ranks_choose_alike), cmocka_unit_test(measured_constants_keep_the_bits), cmocka_unit_test(groups_have_other_choices),
     };

@@ -73,6 +73,24 @@ static void the_table_comes_out(void **state)
     }
 }
 
+/* 8 bytes on 1,024 nodes: two rounds of 31 messages instead of ten of one. */
+static void a_radix_saves_rounds(void **state)
+{
+    struct hx_shape *shape = single_ranks(1024);
+    struct hx_candidate candidate = {.coll = HX_COLL_ALLREDUCE};
+    struct hx_cost_params params;
+
+    (void)state;
+    hx_cost_defaults(&params, 1);
+    params.net_alpha_us = 17.7;
+    params.message_us = 0.3;
+    candidate.flat = find(HX_COLL_ALLREDUCE, "recursive_doubling");
+    assert_in_range(hx_cost_of(&params, shape, &candidate, 8).total_us, 177, 178);
+    candidate.flat = find(HX_COLL_ALLREDUCE, "kradix32");
+    assert_in_range(hx_cost_of(&params, shape, &candidate, 8).total_us, 53, 54);
+    hx_shape_free(shape);
+}
+
 /* Cores that copy what goes between nodes pay for sums besides, devices do not. Two members: both send a vector in all, but one adds up a
  * whole one. */
 static void copying_cores_pay_for_sums(void **state)
@@ -481,7 +499,7 @@ int main(void)
         cmocka_unit_test(flags_are_what_plans_await),
         cmocka_unit_test(shared_work_is_what_plans_do),
         cmocka_unit_test(the_table_comes_out),
-        cmocka_unit_test(copying_cores_pay_for_sums),
+        cmocka_unit_test(a_radix_saves_rounds), cmocka_unit_test(copying_cores_pay_for_sums),
         cmocka_unit_test(channels_fill_the_link),
         cmocka_unit_test(cores_that_copy_are_shared),
         cmocka_unit_test(chains_are_cut_best),

@@ -125,6 +125,35 @@ static void a_file_is_read_as_written(void **state)
     unlink(path);
 }
 
+/* Older tables name no radix: it was the usual one. */
+static void older_names_get_their_radix(void **state)
+{
+    static const char *const plans[][2] = {{"hier(-,knomial,nary) x2", "hier(-,knomial4,nary) x2"},
+                                           {"hier(arrive,dissemination,release) x1", "hier(arrive,dissemination2,release) x1"},
+                                           {"flat(kbruck) x2 ordered", "flat(kbruck4) x2 ordered"},
+                                           {"flat(exclusive_dissemination)", "flat(exclusive_dissemination)"},
+                                           {"flat(kbruck16)", "flat(kbruck16)"},
+                                           {"hier(knomial,knomial,knomial,knomial,knomial,knomial,knomial)", NULL}}; /* too long: as it was */
+    char name[HX_CANDIDATE_NAME_BYTES];
+    struct hx_table *table = hx_table_new(), *again;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(plans) / sizeof(*plans); i++) {
+        snprintf(name, sizeof(name), "%s", plans[i][0]);
+        hx_candidate_name_renew(name);
+        assert_string_equal(name, plans[i][plans[i][1] != NULL]);
+    }
+    add(table, entry_of("4,4,3", HX_COLL_BCAST, 0, 4095, plans[0][0]));
+    strcpy(table->entries[0].default_plan, plans[2][0]);
+    write_file(table);
+    assert_int_equal(hx_table_read(path, &again), HX_SUCCESS);
+    assert_string_equal(again->entries[0].plan, plans[0][1]);
+    assert_string_equal(again->entries[0].default_plan, plans[2][1]);
+    hx_table_free(table);
+    hx_table_free(again);
+    unlink(path);
+}
+
 /* A file that coll_tune has written before and after an update of libfabric, which then called native TCP otherwise. */
 static void files_may_have_both_names_of_tcp(void **state)
 {
@@ -422,21 +451,21 @@ static void entries_serve_others_where_they_may(void **state)
     char error[HX_TOPO_ERROR_BYTES];
 
     (void)state;
-    shape = hx_shape_parse("6x1", error);
+    shape = hx_shape_parse("7x1", error);
     assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);
     snprintf(planner.provider, sizeof(planner.provider), "net");
-    add(table, entry_of("6x1", HX_COLL_ALLREDUCE, 0, UINT64_MAX, "floats"));
-    add(table, entry_of("6x1", HX_COLL_SCAN, 0, UINT64_MAX, "scan of floats"));
+    add(table, entry_of("7x1", HX_COLL_ALLREDUCE, 0, UINT64_MAX, "floats"));
+    add(table, entry_of("7x1", HX_COLL_SCAN, 0, UINT64_MAX, "scan of floats"));
     hx_planner_use_table(&planner, table->entries, table->n);
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, real, 1 << 20), "floats");
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, half, 1 << 20), "floats");
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, whole, 1 << 20), "floats");
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, ordered, 1 << 20), "none");
     assert_string_equal(choice_of(&planner, HX_COLL_SCAN, ordered, 1 << 20), "scan of floats"); /* it is in order always */
-    planner.cost.net_alpha_us = 25, planner.cost.net_gb_s = 2.5, planner.cost.stream_gb_s = 1.5, planner.cost.message_us = 13;
+    planner.cost.net_alpha_us = 25, planner.cost.net_gb_s = 2.5, planner.cost.stream_gb_s = 1.5, planner.cost.message_us = 20;
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, whole, 1024), "none"); /* exclusive dissemination */
     assert_string_equal(choice_of(&planner, HX_COLL_ALLREDUCE, half, 1024), "floats");
-    entry = entry_of("6x1", HX_COLL_ALLREDUCE, 0, UINT64_MAX, "integers");
+    entry = entry_of("7x1", HX_COLL_ALLREDUCE, 0, UINT64_MAX, "integers");
     entry.numbers = HX_NUMBERS_INTEGER;
     add(table, entry);
     hx_planner_use_table(&planner, table->entries, table->n);
@@ -472,6 +501,7 @@ int main(void)
         cmocka_unit_test(entries_serve_others_where_they_may),
         cmocka_unit_test(a_file_is_read_as_written),
         cmocka_unit_test(models_are_read_as_written),
+        cmocka_unit_test(older_names_get_their_radix),
         cmocka_unit_test(files_may_have_both_names_of_tcp),
         cmocka_unit_test(the_schema_has_the_limits_of_a_slice),
         cmocka_unit_test(faults_are_told_with_their_line),

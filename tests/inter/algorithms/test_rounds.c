@@ -45,7 +45,7 @@ static struct hx_counts measure(const struct hx_algorithm *a, int p, double *way
     struct hx_counts c = {0};
 
     for (int r = 0; r < p; r++) {
-        struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, p, r, a->build);
+        struct hx_plan *plan = plan_of_row(a, HX_SCOPE_INTER, p, 0, r);
         struct hx_plan_stats stats;
         assert_non_null(plan);
         hx_plan_count(plan, shape, &sizes, &stats);
@@ -147,7 +147,7 @@ static void test_order_of_the_mesh(void **state)
     for (int n = 0; n < 2; n++)
         for (int r = 0; r < 7; r++) {
             const struct hx_algorithm *a = algorithm_named(names[n], HX_COLL_ALLREDUCE);
-            struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, 7, r, a->build);
+            struct hx_plan *plan = plan_of_row(a, HX_SCOPE_INTER, 7, 0, r);
             for (int i = 1; i < 7; i++) {
                 assert_int_equal(step_of(plan, HX_OP_SEND, i - 1)->peer, (r + i) % 7);
                 assert_int_equal(step_of(plan, HX_OP_RECV, i - 1)->peer, (r - i + 7) % 7);
@@ -160,7 +160,7 @@ static void test_order_of_the_mesh(void **state)
 static void test_window_of_the_mesh(void **state)
 {
     const struct hx_algorithm *a = algorithm_named("mesh", HX_COLL_ALLTOALL);
-    struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, 1024, 5, a->build);
+    struct hx_plan *plan = plan_of_row(a, HX_SCOPE_INTER, 1024, 0, 5);
     const struct hx_stage *stage = &plan->stages[0];
     uint32_t started = 0, under_way = 0;
 

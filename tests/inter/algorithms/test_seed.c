@@ -109,7 +109,7 @@ static void test_every_row(void **state)
             fail_msg("%s, %s: no algorithm %s that serves inside a node and between nodes", row->system, row->what,
                      row->name);
         for (int r = 0; r < P; r++) {
-            struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, P, r, a->build);
+            struct hx_plan *plan = plan_of_row(a, HX_SCOPE_INTER, P, 0, r);
             assert_non_null(plan);
             member_add(plan, rounds);
             hx_plan_release(plan);
@@ -163,7 +163,7 @@ static void each_rank_check(const char *name, enum hx_coll coll, void (*check)(s
 
     for (int p = 2; p <= 17; p++)
         for (int rank = 0; rank < p; rank++) {
-            struct hx_plan *plan = plan_of_build(a->coll, a->name, HX_SCOPE_INTER, p, rank, a->build);
+            struct hx_plan *plan = plan_of_row(a, HX_SCOPE_INTER, p, 0, rank);
             const struct hx_stage *stage = &plan->stages[0];
             check((struct program){stage->steps, stage->steps + stage->nsteps}, p, rank);
             hx_plan_release(plan);

@@ -9,15 +9,15 @@
 #include <stdlib.h>
 
 /* The plan of one rank: one stage of all p ranks, from IN to OUT. root: 0 where there is none. */
-static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, enum hx_scope scope, int p, int root,
-                                           int rank, void (*build)(struct hx_builder *))
+static inline struct hx_plan *plan_of_row(const struct hx_algorithm *a, enum hx_scope scope, int p, int root, int rank)
 {
+    enum hx_coll coll = a->coll;
     struct hx_plan *plan = hx_plan_new(coll, p, rank, 1);
     int *members = malloc((size_t)p * sizeof(int));
     struct hx_stage *stage;
     hx_status_t status;
 
-    snprintf(plan->name, sizeof plan->name, "%s", name);
+    snprintf(plan->name, sizeof plan->name, "%s", a->name);
     for (int i = 0; i < p; i++)
         members[i] = i;
     plan->root = root;
@@ -49,7 +49,7 @@ static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, 
     stage->root = root;
     stage->in = coll == HX_COLL_BCAST ? HX_OUT : HX_IN;
     stage->out = HX_OUT;
-    status = hx_stage_build(stage, name, build);
+    status = hx_stage_run(stage, a);
     free(members);
     if (status != HX_SUCCESS || hx_plan_seal(plan) != HX_SUCCESS) {
         hx_plan_release(plan);
@@ -61,17 +61,22 @@ static inline struct hx_plan *plan_of_root(enum hx_coll coll, const char *name, 
 static inline struct hx_plan *plan_of_build(enum hx_coll coll, const char *name, enum hx_scope scope, int p, int rank,
                                             void (*build)(struct hx_builder *))
 {
-    return plan_of_root(coll, name, scope, p, 0, rank, build);
+    return plan_of_row(&(struct hx_algorithm){.name = name, .coll = coll, .build = build}, scope, p, 0, rank);
+}
+
+static inline struct hx_plan **plans_of_row(const struct hx_algorithm *a, enum hx_scope scope, int p, int root)
+{
+    struct hx_plan **plans = calloc((size_t)p, sizeof(*plans));
+
+    for (int r = 0; r < p; r++)
+        plans[r] = plan_of_row(a, scope, p, root, r);
+    return plans;
 }
 
 static inline struct hx_plan **plans_of_build(enum hx_coll coll, const char *name, enum hx_scope scope, int p, int root,
                                               void (*build)(struct hx_builder *))
 {
-    struct hx_plan **plans = calloc((size_t)p, sizeof(*plans));
-
-    for (int r = 0; r < p; r++)
-        plans[r] = plan_of_root(coll, name, scope, p, root, r, build);
-    return plans;
+    return plans_of_row(&(struct hx_algorithm){.name = name, .coll = coll, .build = build}, scope, p, root);
 }
 
 static inline enum hx_scope scope_of(const struct hx_algorithm *a)
@@ -87,7 +92,7 @@ static inline struct hx_plan *plan_of(const struct hx_algorithm *a, int p, int r
     struct hx_plan *plan;
 
     if (!(a->needs & HX_NEEDS_LEVELS))
-        return plan_of_root(a->coll, a->name, scope_of(a), p, root, rank, a->build);
+        return plan_of_row(a, scope_of(a), p, root, rank);
     snprintf(text, sizeof text, p > 2 ? "%d/2" : "%d", p);
     shape = hx_shape_parse(text, error);
     plan = hx_compose(shape, rank, &(struct hx_candidate){.coll = a->coll, .root = root, .flat = a});

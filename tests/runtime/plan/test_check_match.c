@@ -87,7 +87,7 @@ static struct hx_plan *lanes_plan(int rank, int lanes)
         stage->out = HX_OUT;
         stage->list = calloc(1, sizeof(uint32_t));
         stage->list[0] = (uint32_t)lane;
-        assert_int_equal(hx_stage_build(stage, "mesh_single", algorithm_named("mesh_single", HX_COLL_ALLREDUCE)->build),
+        assert_int_equal(hx_stage_run(stage, algorithm_named("mesh_single", HX_COLL_ALLREDUCE)),
                          HX_SUCCESS);
     }
     assert_int_equal(hx_plan_seal(plan), HX_SUCCESS);
