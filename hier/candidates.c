@@ -247,11 +247,13 @@ static void hier_add(struct candidate_list *list, enum hx_coll coll, int root, d
         nlanes--;
         memmove(lanes, lanes + 1, (size_t)nlanes * sizeof(*lanes));
     }
-    while ((c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &idx)))
-        for (int i = 0; i < nlanes && offered(planner->forced[coll].inter, c.inter, planner->shape->nnodes); i++) {
+    while ((c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &idx))) {
+        const int tried = offered(planner->forced[coll].inter, c.inter, planner->shape->nnodes) ? nlanes : 0;
+        for (int i = 0; i < tried; i++) {
             c.lanes = lanes[i];
             composition_add(list, &c);
         }
+    }
 }
 
 /* Do the settings say anything about the levels of a composition? */

@@ -116,7 +116,7 @@ static hx_status_t name_check(const struct hx_planner *planner, const char *vari
                        variable, item->text, variable);
     n = snprintf(choices, sizeof(choices), "%s", also ? also : "");
     while ((a = hx_algorithm_next(coll, scope, &idx)) && n < (int)sizeof(choices))
-        n += a->radix > 2 ? snprintf(choices + n, sizeof(choices) - (size_t)n, "|%d", a->radix) /* kradix or kradix2|3|4 */
+        n += a->radix > HX_RADIX_LEAST ? snprintf(choices + n, sizeof(choices) - (size_t)n, "|%d", a->radix) /* kradix or kradix2|3|4 */
                           : snprintf(choices + n, sizeof(choices) - (size_t)n, "%s%s%s%s", n ? ", " : "", a->family ? a->family : "",
                                      a->family ? " or " : "", a->name);
     return hx_fail(HX_ERR_ENV, "%s=%.*s: not an algorithm for %s%s in this job; choose one of %s", variable, item->name, item->text,

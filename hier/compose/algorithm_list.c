@@ -83,15 +83,9 @@ int hx_algorithm_radix_pays(const struct hx_algorithm *a, int p)
 {
     if (hx_algorithm_is_usual(a))
         return 1;
-    if (a->radix > p || p == 1)
+    if (a->radix > p)
         return 0;
-    for (int i = 0; hx_algorithms[i]; i++) {
-        const struct hx_algorithm *other = hx_algorithms[i];
-        if (other->coll == a->coll && other->family && !strcmp(other->family, a->family) && other->radix < a->radix &&
-            rounds_of(other, p) == rounds_of(a, p))
-            return 0;
-    }
-    return 1;
+    return a->radix == HX_RADIX_LEAST || rounds_of(a - 1, p) > rounds_of(a, p); /* the row before has the next smaller radix */
 }
 
 unsigned hx_flat_scope(const struct hx_shape *shape)

@@ -373,10 +373,11 @@ struct hx_algorithm {
     const char *about, *source;
 };
 
-/* The radices, a row for each. From one to the next the messages of a round become about 1.4 times as many. Round by round members
+/* The radices, a row for each, ascending. From one to the next the messages of a round become about 1.4 times as many. Round by round members
  * divide as evenly as they can, so that a radix between two of these would save a message or two. */
 #define HX_RADICES(ROW) ROW(2), ROW(3), ROW(4), ROW(6), ROW(8), ROW(12), ROW(16), ROW(24), ROW(32), ROW(48), ROW(64)
 #define HX_RADIX_COUNT 11
+#define HX_RADIX_LEAST 2
 #define HX_RADIX_NAMED(of, k, at_first) .name = of #k, .family = of, .radix = k, .usual = at_first
 
 /* The scopes it may serve: bits of enum hx_scope. If it sends messages it serves inside a node too, over its rings. */
