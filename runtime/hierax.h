@@ -628,9 +628,13 @@ HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *c
  * other ranks leave their calls too. It calls hx_comm_shrink, which creates a communicator without
  * the dead. It frees the old communicator, unless this is the world communicator. Then it repeats
  * the call that has failed. A failure has these effects:
- *  - A call that has failed on one rank may have completed on others. The output
- *    buffers of a failed call have undefined contents. In place, the input is lost. hx_comm_agree returns
- *    how many calls all ranks have completed.
+ *  - A call that has failed on one rank may have completed on others. The output buffers of a failed
+ *    call have undefined contents. In place, the input is lost. hx_comm_agree returns how many calls
+ *    all ranks have completed.
+ *  - With HX_ATOMIC=1, a blocking collective call completes on all ranks that stay alive, or fails on
+ *    all of them. If it fails, buffers of a call in place hold their input again. Each such call ends
+ *    with an agreement, and a call in place begins with a copy of its input. Started calls and
+ *    messages are not changed by HX_ATOMIC.
  *  - Communicators without the dead rank go on. Every communicator that contains it fails by itself,
  *    in its next call that needs the dead rank. Each can be shrunk.
  *  - Memory of hx_alloc stays valid until hx_free or hx_finalize, also if its communicator has failed or

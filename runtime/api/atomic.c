@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMPLETE 1 /* in the first word of the agreement */
+/* in the first word of the agreement: */
+#define COMPLETE 1 /* the call has completed here */
+#define USABLE 2   /* the communicator has not failed here */
 
 /* ---- the input ------------------------------------------------------------------------------------------------ */
 
@@ -36,7 +38,7 @@ static size_t input_move(const struct hx_call *call, unsigned char *kept, enum d
     size_t bytes = 0;
 
     switch (call->inplace_copy) {
-    case HX_INPLACE_COPY_NOTHING: /* what reduces the whole vector; a barrier and a broadcast have no input that is overwritten */
+    case HX_INPLACE_COPY_NOTHING: /* a reduction of the whole vector; a barrier and a broadcast overwrite no input */
         if (call->in == call->out && hx_coll_reduces(call->key.coll) && !call->key.blocks.counts)
             bytes = part_move(kept, call->out, call->key.count * elem_bytes, direction);
         break;
@@ -94,15 +96,17 @@ hx_status_t hx_call_atomic(struct hx_call *call, hx_status_t (*run)(struct hx_ca
 
     if (status == HX_SUCCESS)
         status = run(call);
-    if (status != HX_SUCCESS && !comm->members.failed)
-        return status; /* all ranks have it, and comm stays usable */
-    agreement.words[0] = status == HX_SUCCESS ? COMPLETE : 0;
+    agreement.words[0] = (unsigned)(status == HX_SUCCESS ? COMPLETE : 0) | (comm->members.failed ? 0 : USABLE);
     agreement.words[1] = ~(status == HX_SUCCESS ? 0 : (uint64_t)status << 32 | (uint32_t)comm->members.rank);
     agreed = hx_agree(&comm->world->process, &comm->members, &agreement);
     if (agreed == HX_SUCCESS && agreement.kinds == 1u << HX_AGREE_COMMIT && (agreement.words[0] & COMPLETE))
         return HX_SUCCESS;
     input_move(call, comm->undo, RESTORE);
-    if (status != HX_SUCCESS)
-        return status; /* its detail says why */
-    return hx_comm_break(comm, agreed == HX_SUCCESS ? undone(call, &agreement) : agreed);
+    if (status == HX_SUCCESS)
+        status = hx_comm_fail(comm, agreed == HX_SUCCESS ? undone(call, &agreement) : agreed);
+    if (agreed != HX_SUCCESS || agreement.kinds != 1u << HX_AGREE_COMMIT || !(agreement.words[0] & USABLE)) {
+        hx_recall(comm->members.detail);
+        hx_comm_break(comm, status);
+    }
+    return status;
 }

@@ -99,7 +99,7 @@ static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, stru
 /* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
 static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key)
 {
-    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || comm->world->notices.running || comm->group || comm->atomic)
+    if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || comm->world->notices.running || comm->detours)
         return NULL;
     return hx_bound_find(&comm->engine, hx_call_key_on(comm, key));
 }

@@ -106,6 +106,7 @@ struct hx_comm {
     struct hx_recording *group; /* calls are recorded in it: see group.c; NULL: none */
     uint64_t completed; /* blocking calls of the program that have succeeded: see hx_comm_agree */
     int atomic;         /* HX_ATOMIC; in a communicator of one rank there is nothing to do */
+    int detours;        /* atomic is set, or a group is open: no call takes the short way */
     void *undo;         /* the input of a call in place: see atomic.c */
     size_t undo_bytes;
     int shared_alloc;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */

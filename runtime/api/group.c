@@ -135,6 +135,7 @@ void hx_group_drop(struct hx_comm *comm)
     }
     free(comm->group);
     comm->group = NULL;
+    comm->detours = comm->atomic;
 }
 
 /* ---- packing ----------------------------------------------------------------------------------------------------- */
@@ -301,6 +302,7 @@ hx_status_t hx_group_begin(hx_comm_t *comm)
     if (!(comm->group = calloc(1, sizeof(*comm->group))))
         return hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_group_begin: no memory for a group"));
     comm->group->end = &comm->group->first;
+    comm->detours = 1;
     return HX_SUCCESS;
 }
 

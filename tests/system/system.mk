@@ -78,7 +78,7 @@ EXTRA_DIST += tests/system/alone.sh
 noinst_PROGRAMS += tests/system/survivors
 tests_system_survivors_LDADD = libhierax.la
 tests_system_survivors_LDFLAGS = $(in_tree)
-dist_tests_list += tests/system/survivors.sh
+dist_tests_list += tests/system/survivors.sh tests/system/atomic.sh
 
 noinst_PROGRAMS += tests/system/worlds
 dist_tests_list += tests/system/worlds.sh

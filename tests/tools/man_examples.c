@@ -98,6 +98,19 @@ status = hx_state_sync(world, both, 2, step, HX_STATE_MAJORITY, &report);
 if (status == HX_SUCCESS)
     printf("%zu entries received\n", report.entries_received);
 /* end */
+/* hx_comm_agree hx_comm_shrink */
+hx_comm_t *survivors;
+int fine = hx_allreduce(in, out, n, HX_FLOAT32, HX_SUM, half) == HX_SUCCESS;
+
+if (!fine)
+    hx_comm_revoke(half); /* so that all ranks leave its calls */
+status = hx_comm_agree(half, &fine, NULL);
+if (!fine) { /* on any rank */
+    status = hx_comm_shrink(half, &survivors);
+    hx_comm_free(half);
+    half = survivors; /* with which all ranks repeat the call */
+}
+/* end */
 /* hx_comm_dup */
 status = hx_comm_dup(world, &copy);
 /* end */
