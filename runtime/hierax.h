@@ -587,7 +587,8 @@ HX_CALL hx_status_t hx_recv(void *buf, size_t count, hx_dtype_t dtype, int sourc
 
 /* Look whether a message of rank source with this tag has arrived that no receive has taken.
  * *found = 1 if so, else 0. *bytes = the bytes of the first such message, else 0; bytes may be
- * NULL. Makes progress. Does not block. The message remains to be received.
+ * NULL. Makes progress. Does not block. The message remains to be received. If none has arrived and
+ * rank source has died, or is in hx_finalize, hx_iprobe soon returns HX_ERR_PEER_DEAD, and comm fails.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM; the error of comm if it has failed. */
 HX_CALL hx_status_t hx_iprobe(int source, int tag, hx_comm_t *comm, int *found, size_t *bytes);
 
@@ -841,7 +842,7 @@ HX_CALL hx_status_t hx_testall(int n, hx_request_t **requests, int *done);
  * of another. Local.
  * While a group is open, these return HX_ERR_STATE for comm: hx_i<name>, hx_start, hx_alloc,
  * hx_finalize, hx_comm_free and the functions that create communicators. Calls of all threads on
- * comm are recorded.
+ * comm are recorded. All ranks record the same calls in the same order. HX_CHECK does not check that.
  * Errors: HX_ERR_STATE if comm has a group open. HX_ERR_ARG, HX_ERR_NOMEM. */
 HX_CALL hx_status_t hx_group_begin(hx_comm_t *comm);
 

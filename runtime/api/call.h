@@ -214,6 +214,9 @@ void hx_request_end(struct hx_request *request, const struct hx_engine *engine, 
 void hx_message_start(struct hx_request *request);
 /* A message has waited long: does it end with an error? (the function slow of struct hx_wait) */
 void hx_message_stall(struct hx_p2p_call *message);
+/* A message that was looked for has not arrived: will it never? Then the communicator fails. Set by the caller: what hx_p2p_start needs of a
+ * receive, and peer. */
+hx_status_t hx_message_probe(struct hx_p2p_call *probe);
 /* It has waited longer than HX_TIMEOUT: its communicator fails. */
 void hx_message_late(struct hx_p2p_call *message);
 /* Make progress on messages of comm. If the network has failed, comm fails. */

@@ -125,10 +125,27 @@ void hx_failed_tell(const struct hx_engine *engine, int peer)
     all_tell(comm->world, comm, comm->next, peer);
 }
 
+/* This rank is in hx_finalize: it sends no more messages to peer than it has sent. */
+static void finished_tell(const struct hx_world *world, int peer)
+{
+    const int64_t sent = hx_p2p_sent_to(&world->process, peer);
+
+    hx_registry.net->tell(world->process.net, peer,
+                          &(struct hx_control_message){.kind = HX_MESSAGE_FINISHED, .p2p.sequence = sent < 0 ? 0 : (uint64_t)sent + 1});
+}
+
+static void finished_heard(const struct hx_world *world, int peer, const struct hx_control_message *message)
+{
+    struct hx_p2p_peer *sender = world->process.p2p ? hx_p2p_peer(world->process.p2p, peer) : NULL;
+
+    atomic_store_explicit(&world->process.shared->table[peer].finished, 1, memory_order_relaxed);
+    if (sender && message->p2p.sequence > sender->finished)
+        sender->finished = message->p2p.sequence;
+}
+
 void hx_failed_finish(const struct hx_world *world)
 {
     const struct hx_job_entry *table = world->process.shared->table;
-    const struct hx_control_message finished = {.kind = HX_MESSAGE_FINISHED};
 
     for (int rank = 0; world->process.net && rank < world->process.size; rank++) {
         if (atomic_load_explicit(&table[rank].dead, memory_order_relaxed) || !hx_registry.net->has_met(world->process.net, rank))
@@ -136,7 +153,7 @@ void hx_failed_finish(const struct hx_world *world)
         all_tell(world, world->comms, NULL, rank);
         for (uint64_t i = 0; i < world->npast && i < HX_PAST; i++)
             failure_tell(&world->process, rank, &world->past[i].id, &world->past[i].failure);
-        hx_registry.net->tell(world->process.net, rank, &finished);
+        finished_tell(world, rank);
     }
 }
 
@@ -315,13 +332,17 @@ static void call_heard(const struct hx_world *world, int peer, const struct hx_c
     hx_failure_note(engine, &failure);
 }
 
-/* If this rank is in hx_finalize, and peer waits in a call that this rank has not entered, tell peer that this rank never will. (Not for
+/* If this rank is in hx_finalize, and peer waits in a call that this rank has not entered, tell peer that this rank never will. The same for a message. (Not for
  * calls on the world communicator: hx_finalize makes such calls itself, and this rank may be about to enter the next one.) */
 static void finish_tell(const struct hx_world *world, int peer, const struct hx_control_message *message)
 {
     const struct hx_engine *engine = message->call ? engine_of(world, peer, message) : NULL;
     struct hx_failure failure = {.status = HX_ERR_PEER_DEAD};
 
+    if (message->call == HX_P2P_CALL && hx_watch_has_finished(world->process.shared, world->process.shared->me)) {
+        finished_tell(world, peer);
+        return;
+    }
     if (!engine || engine == &world->comms->engine || !hx_watch_has_finished(world->process.shared, world->process.shared->me) ||
         atomic_load_explicit(&engine->mine->entered, memory_order_relaxed) >> HX_SLICE_BITS >= message->call)
         return;
@@ -365,7 +386,7 @@ void hx_failed_heard(void *arg, int peer, const struct hx_control_message *messa
         break;
     case HX_MESSAGE_ABORTED: abort_heard(world, message); break;
     case HX_MESSAGE_FAILED: failure_heard(world, peer, message); break;
-    case HX_MESSAGE_FINISHED: atomic_store_explicit(&world->process.shared->table[peer].finished, 1, memory_order_relaxed); break;
+    case HX_MESSAGE_FINISHED: finished_heard(world, peer, message); break;
     case HX_MESSAGE_STANDS: hx_stand_heard(&world->process, comm ? &comm->members : NULL, engine, peer, message); break;
     case HX_MESSAGE_SENT: sent_heard(world, peer, message); break;
     case HX_MESSAGE_AGREE: agree_heard(world, peer, message); break;

@@ -4,10 +4,13 @@
 #include "runtime/api/call.h"
 #include "runtime/api/failed.h"
 #include "runtime/api/lock.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/user_table.h"
 #include "runtime/engine/signature.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdint.h>
+
+#define PROBE_NS 100000000 /* from one look at a rank that is probed in vain to the next */
 
 struct arguments {
     const char *name; /* of the public function */
@@ -208,6 +211,23 @@ hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int source, 
     return message_do(&(struct arguments)RECV("hx_recv_init"), comm, HX_PERSISTENT, request);
 }
 
+/* A program that only probes finds here that the other rank is gone, as one that waits does. */
+static hx_status_t probe_look(struct hx_comm *comm, int source, int tag)
+{
+    struct hx_p2p_peer *peer = hx_p2p_peer(comm->world->process.p2p, comm->members.ranks[source]);
+    const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
+    struct hx_p2p_call probe;
+
+    if (!peer)
+        return hx_comm_break(comm, HX_ERR_NOMEM);
+    if (now - peer->probed_ns < PROBE_NS)
+        return comm->members.failed;
+    peer->probed_ns = now;
+    call_set(&probe, &(struct arguments){"hx_iprobe", NULL, 0, HX_BYTE, source, tag, 0}, comm);
+    probe.peer = peer;
+    return hx_message_probe(&probe);
+}
+
 hx_status_t hx_iprobe(int source, int tag, hx_comm_t *comm, int *found, size_t *bytes)
 {
     const struct hx_p2p_head *head;
@@ -226,5 +246,5 @@ hx_status_t hx_iprobe(int source, int tag, hx_comm_t *comm, int *found, size_t *
     *found = head != NULL;
     if (bytes)
         *bytes = head ? head->bytes : 0;
-    return comm->members.failed;
+    return head ? comm->members.failed : probe_look(comm, source, tag);
 }

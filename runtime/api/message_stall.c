@@ -27,7 +27,9 @@ static int job_rank_of(const struct hx_p2p_call *message)
 /* "hx_recv of 8 bytes from rank 2, tag 7". Parts of other public functions have no tag of the program. */
 static void message_tell(const struct hx_p2p_call *message, char *text, size_t capacity)
 {
-    const int n = snprintf(text, capacity, "%s of %zu bytes %s rank %d", message->name, message->bytes, message->sending ? "to" : "from",
+    int n = message->state == HX_P2P_IDLE /* a probe */
+                ? snprintf(text, capacity, "%s from rank %d", message->name, message->rank)
+                : snprintf(text, capacity, "%s of %zu bytes %s rank %d", message->name, message->bytes, message->sending ? "to" : "from",
                            message->rank);
 
     if (message->tag >= 0 && (size_t)n < capacity)
@@ -82,6 +84,16 @@ static struct hx_control_message question(const struct hx_p2p_call *message)
                                        .signature = hx_signature_of_message(message->sending, message->rank, message->tag)};
 }
 
+/* The other rank is gone, but it may have sent before. Has the message arrived now? */
+static int has_arrived(const struct hx_p2p_call *message)
+{
+    struct hx_process *process = &comm_of(message)->world->process;
+
+    hx_p2p_progress(process);
+    return message->state == HX_P2P_ENDED ||
+           (message->state == HX_P2P_IDLE && hx_p2p_find(process, message->members, message->rank, message->tag));
+}
+
 static hx_status_t death(const struct hx_p2p_call *message)
 {
     const struct hx_process *process = &comm_of(message)->world->process;
@@ -95,20 +107,31 @@ static hx_status_t death(const struct hx_p2p_call *message)
             hx_watch_tell(process->shared, rank);
         hx_stand_late(&comm_of(message)->world->process, rank);
     }
-    if (!atomic_load_explicit(&process->shared->table[rank].dead, memory_order_relaxed))
+    if (!atomic_load_explicit(&process->shared->table[rank].dead, memory_order_relaxed) || has_arrived(message))
         return HX_SUCCESS;
     snprintf(text, sizeof(text), "rank %d %s", message->rank, hx_watch_end(process->shared, rank, end));
     return fail(message, HX_ERR_PEER_DEAD, text);
 }
 
-/* Has the other rank, of this node, left this communicator? */
+/* Is a rank of another node in hx_finalize, and has all that it sent before been taken? Bytes of the message may still be under way. */
+static int has_finished_elsewhere(const struct hx_p2p_call *message)
+{
+    const struct hx_p2p_peer *peer = message->peer;
+    const int waits = message->state == HX_P2P_IDLE || message->state == HX_P2P_OFFERED || (message->state == HX_P2P_POSTED && !message->arrival);
+
+    return waits && peer->finished && peer->taken >= peer->finished - 1;
+}
+
+/* Has the other rank left this communicator, or Hierax? */
 static const char *has_left(const struct hx_p2p_call *message)
 {
     const struct hx_shared *shared = comm_of(message)->world->process.shared;
     const struct hx_comm_id *id = &message->members->id;
     const int row = message->peer->row;
 
-    if (row < 0 || row == shared->me)
+    if (row < 0)
+        return has_finished_elsewhere(message) ? HX_HAS_FINISHED : NULL;
+    if (row == shared->me)
         return NULL;
     if (hx_watch_has_finished(shared, row))
         return HX_HAS_FINISHED;
@@ -124,8 +147,7 @@ static hx_status_t departure(const struct hx_p2p_call *message)
 
     if (!why)
         return HX_SUCCESS;
-    hx_p2p_progress(&comm_of(message)->world->process); /* it may have sent before it left */
-    if (message->state == HX_P2P_ENDED || hx_failure_look(message->members->blocking, HX_SUCCESS))
+    if (has_arrived(message) || hx_failure_look(message->members->blocking, HX_SUCCESS))
         return HX_SUCCESS;
     snprintf(text, sizeof(text), "rank %d %s", message->rank, why);
     return fail(message, strcmp(why, HX_HAS_FINISHED) ? HX_ERR_MISMATCH : HX_ERR_PEER_DEAD, text);
@@ -181,6 +203,16 @@ void hx_message_stall(struct hx_p2p_call *message)
         comm_break(message, status);
     else if (message->state != HX_P2P_ENDED)
         warn(message);
+}
+
+hx_status_t hx_message_probe(struct hx_p2p_call *probe)
+{
+    hx_status_t status;
+
+    probe->state = HX_P2P_IDLE;
+    if ((status = reason(probe)) != HX_SUCCESS && !comm_of(probe)->members.failed)
+        comm_break(probe, status);
+    return comm_of(probe)->members.failed;
 }
 
 void hx_message_late(struct hx_p2p_call *message)

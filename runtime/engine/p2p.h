@@ -122,6 +122,8 @@ struct hx_p2p_peer {
     struct hx_p2p_ring *from;
     uint64_t read, read_bytes, read_told, read_bytes_told; /* _told: when this side last looked whether the sender sleeps */
     int idle;                                              /* looks in vain */
+    uint64_t finished;              /* 1 + the records that it had sent when it was in hx_finalize; 0: not known to be there */
+    uint64_t probed_ns;             /* when hx_iprobe has looked whether it lives */
     struct hx_p2p_record credit;    /* tells freed and taken, if no other record does */
     struct hx_p2p_packet *packets;  /* of other nodes: by sequence */
 };
@@ -153,6 +155,8 @@ const struct hx_p2p_head *hx_p2p_find(struct hx_process *process, const struct h
 
 /* Move what can be moved. Returns how much. */
 int hx_p2p_progress(struct hx_process *process);
+/* The records that this process has sent to that rank of another node, all of them; -1: some are still to leave. */
+int64_t hx_p2p_sent_to(const struct hx_process *process, int rank);
 /* peer, a rank of another node, has sent this. */
 void hx_p2p_heard(struct hx_process *process, int peer, const struct hx_control_message *message);
 

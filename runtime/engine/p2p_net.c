@@ -75,6 +75,13 @@ void hx_p2p_credit_tell(struct hx_p2p *p2p, struct hx_p2p_peer *peer)
         hx_p2p_push(p2p, peer, &peer->credit);
 }
 
+int64_t hx_p2p_sent_to(const struct hx_process *process, int rank)
+{
+    const struct hx_p2p_peer *peer = process->p2p ? process->p2p->peers[rank] : NULL;
+
+    return !peer ? 0 : peer->first ? -1 : (int64_t)peer->sequence;
+}
+
 /* ---- receiving ------------------------------------------------------------------------------------------------ */
 
 void hx_p2p_heard(struct hx_process *process, int peer_rank, const struct hx_control_message *message)

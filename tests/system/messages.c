@@ -305,6 +305,36 @@ static void death(void)
     _exit(0);
 }
 
+/* The last rank dies or finishes, as `how` says, after it has sent a message with tag 1; the others probe for that, then for another one. */
+static void probes(const char *how)
+{
+    int found = 0, value = 0;
+    hx_status_t status;
+
+    if (rank == size - 1) {
+        for (int to = 0; to < rank; to++)
+            OK(hx_send(&to, 1, HX_INT32, to, 1, world));
+        if (!strcmp(how, "death"))
+            kill(getpid(), SIGKILL);
+        else
+            (void)!hx_finalize();
+        _exit(0);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
+    while (!strcmp(how, "finish") && !found) /* after a death it may be lost */
+        OK(hx_iprobe(size - 1, 1, world, &found, NULL));
+    if (found)
+        OK(hx_recv(&value, 1, HX_INT32, size - 1, 1, world));
+    CHECK(!found || value == rank);
+    while (rank > 0 && (status = hx_iprobe(size - 1, 2, world, &found, NULL)) == HX_SUCCESS)
+        CHECK(!found);
+    if (rank == 0)
+        status = hx_recv(&value, 1, HX_INT32, size - 1, 2, world);
+    fprintf(stderr, "rank %d: %s: %s\n", rank, hx_strerror(status), hx_error_detail(world));
+    CHECK(status == HX_ERR_PEER_DEAD);
+    _exit(0);
+}
+
 /* Two ranks send to each other before they receive. */
 static void crossed(void)
 {
@@ -446,6 +476,8 @@ int main(int argc, char **argv)
         freed();
     else if (!strcmp(mode, "death"))
         death();
+    else if (!strcmp(mode, "probes"))
+        probes(argc > 2 ? argv[2] : "");
     else if (!strcmp(mode, "crossed"))
         crossed();
     else if (!strcmp(mode, "leaves"))

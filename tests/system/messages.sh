@@ -44,6 +44,16 @@ for nodes in 1 3; do
     has "$tmp/err" "hx_recv of 8 bytes from rank 2, tag 7: rank 2 has died" "death, $nodes nodes"
     has "$tmp/err" "to rank 2, tag 8: rank 2 has died" "death, $nodes nodes"
 done
+for nodes in 1 3; do
+    alone 3 $nodes probes death
+    has "$tmp/err" "hx_recv of 4 bytes from rank 2, tag 2: rank 2 has died" "probes death, $nodes nodes"
+    has "$tmp/err" "hx_iprobe from rank 2, tag 2: rank 2 has died" "probes death, $nodes nodes"
+    HX_TIMEOUT=40 alone 3 $nodes probes finish
+    for call in "hx_recv of 4 bytes" hx_iprobe; do # of the two, one may see the failure of the other one
+        grep -q ": $call from rank 2, tag 2: .*rank 2 has finished (hx_finalize)" "$tmp/err" ||
+            fail "probes finish, $nodes nodes: $(grep "^rank" "$tmp/err")"
+    done
+done
 # Two that send to each other: the text names both
 for nodes in 1 2; do
     HX_TIMEOUT=3 alone 2 $nodes crossed
