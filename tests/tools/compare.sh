@@ -101,7 +101,7 @@ peers 0 --warm --csv "$tmp/peers.csv" --html "$tmp/page.html" --max-ratio 64=1
 [ "$(cut -c1 "$tmp/order" | tr -d '\n')" = abccbaabc ] && grep -q '^b -n 5 allreduce .* --warm --csv -$' "$tmp/order" || fail "peers: launches: $(cat "$tmp/order")"
 # ratios to second 2, 1.8333, 1.8: mean of logarithms 0.629 +- 4.303 x 0.0563 / sqrt 3
 grep -Eq '^allreduce +8 B +2\.000 +4\.000 +0\.500 +1\.000 +1\.833 +second +1\.833 +1\.631 \.\. 2\.157   above 1$' "$tmp/out" &&
-    grep -Eq '^allreduce +64 B +10\.000 +10\.000 +1\.000 +20\.000 +0\.500 +1\.000 ' "$tmp/out" &&
+    grep -Eq '^allreduce +64 B +10\.000 +10\.000 +1\.000 +20\.000 +0\.500 +first +1\.000 ' "$tmp/out" &&
     grep -Eq '^geometric mean against first +0\.707$' "$tmp/out" && grep -Eq '^geometric mean against the best peer +1\.354$' "$tmp/out" &&
     grep -q '^slower: allreduce, 8 B: 1.833 (1.631 .. 2.157) against second$' "$tmp/out" && grep -q '^1 of 2 sizes are slower' "$tmp/out" &&
     grep -q '^# ours: lib a   first: lib b   second: lib c   warm loop; 3 launches each' "$tmp/out" || { fail "peers"; cat "$tmp/out" >&2; }
