@@ -16,9 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef HX_SITE_FOLDER
-#define HX_SITE_FOLDER HX_SYSCONFDIR "/hierax"
-#endif
+#define PATH_OF_FILE "%s%s/hierax/constants-%016llx" /* a folder, and what follows in it; the machine's hash */
 
 static const char *where(int16_t mine, int16_t theirs)
 {
@@ -50,7 +48,7 @@ static int user_path(const char *machine, char path[PATH_MAX])
     }
     if (!cache || *cache != '/')
         return -1;
-    return snprintf(path, PATH_MAX, "%s%s/hierax/constants-%016llx", cache, below, (unsigned long long)hx_constants_hash(machine)) < PATH_MAX
+    return snprintf(path, PATH_MAX, PATH_OF_FILE, cache, below, (unsigned long long)hx_constants_hash(machine)) < PATH_MAX
                ? 0 : -1;
 }
 
@@ -88,7 +86,7 @@ static int files_look(const struct hx_world *world, const char *machine, char pa
     }
     writes = user_path(machine, path) == 0 && file_read(path, 0, machine, constants);
     if (constants->source == HX_CONSTANTS_BUILT_IN) {
-        snprintf(site, sizeof(site), HX_SITE_FOLDER "/constants-%016llx", (unsigned long long)hx_constants_hash(machine));
+        snprintf(site, sizeof(site), PATH_OF_FILE, HX_SYSCONFDIR, "", (unsigned long long)hx_constants_hash(machine));
         file_read(site, 0, machine, constants);
     }
     return writes;
