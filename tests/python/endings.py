@@ -129,13 +129,18 @@ def number_result(comm):
 
 
 def calls_in_operation(comm):
+    copy, right = comm.dup(), []
+    request = copy.iallreduce(np.ones(100_000))
+
     def calls(a, b):
-        try:
-            comm.barrier()
-        except hierax.StateError as error:
-            print("make the call after the collective" in error.detail, flush=True)
+        for call in (comm.barrier, request.wait, request.test):
+            try:
+                call()
+            except hierax.StateError as error:
+                right.append("make the call after the collective" in error.detail)
         return a + b
     comm.allreduce(x, hierax.Op(calls))
+    print(all(right) and request.active and (request.wait() == comm.size).all(), flush=True)
 
 
 def outlive(comm):

@@ -171,6 +171,27 @@ def dropped():
     comm.barrier()
 
 
+def dropped_often():
+    """A loop that drops its requests does not keep all of their buffers, also if the program holds others."""
+    held = [comm.allreduce_init(x) for _ in range(10)]
+    for started in (lambda array: comm.iallreduce(array), started_group):
+        arrays = []
+        for _ in range(300):
+            array = np.ones(100)
+            started(array)
+            arrays.append(weakref.ref(array))
+            del array
+            comm.barrier()
+        alive = sum(array() is not None for array in arrays)
+        assert alive < 100, alive
+    del held
+
+
+def started_group(array):
+    with comm.group(wait=False):
+        comm.allreduce(array)
+
+
 def memory():
     """Nothing is left of 2,000 calls, and of arrays and requests that refer to each other."""
     gc.collect()
@@ -188,7 +209,7 @@ def memory():
     assert gone() is None
 
 
-for part in (waits, tasks, sleeping, threads, groups, persistent, freed, cancelled, dropped, memory):
+for part in (waits, tasks, sleeping, threads, groups, persistent, freed, cancelled, dropped, dropped_often, memory):
     part()
 kept = comm.allreduce_init(x)  # finalize releases it
 hierax.finalize()

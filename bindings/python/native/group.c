@@ -89,8 +89,10 @@ static PyObject *group_exit(PyObject *self, PyObject *const *args, Py_ssize_t n)
         Py_CLEAR(g->request);
         return NULL;
     }
-    if (g->request)
-        hxpy_request_started(g->request, handle, self);
+    if (g->request) {
+        hxpy_request_started(g->request, handle, g->calls);
+        g->calls = NULL;
+    }
     Py_RETURN_NONE;
 }
 
@@ -101,23 +103,22 @@ static PyObject *get_request(PyObject *self, void *unused)
     return Py_NewRef(g->request && g->ended ? g->request : Py_None);
 }
 
-static int clear(PyObject *self)
+void hxpy_kept_drop(struct hxpy_kept **calls)
 {
-    group *g = (group *)self;
-    while (g->calls) {
-        struct hxpy_kept *first = g->calls;
-        g->calls = first->next;
+    while (*calls) {
+        struct hxpy_kept *first = *calls;
+        *calls = first->next;
         hxpy_call_drop(&first->call);
         PyMem_Free(first);
     }
-    Py_CLEAR(g->request);
-    return 0;
 }
 
 static void dealloc(PyObject *self)
 {
-    clear(self);
-    Py_DECREF(((group *)self)->comm);
+    group *g = (group *)self;
+    hxpy_kept_drop(&g->calls);
+    Py_XDECREF(g->request);
+    Py_DECREF(g->comm);
     PyObject_Free(self);
 }
 

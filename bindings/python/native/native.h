@@ -168,9 +168,10 @@ extern const struct hxpy_row hxpy_rows[HXPY_COLLECTIVES];
 int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given);
 void hxpy_call_drop(struct hxpy_call *call);
 PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mode mode); /* moves the content of call */
-/* A request of calls that are started elsewhere: made before, then it gets the handle. It keeps the object until it is complete. */
+/* A request of the calls of a group: made before, then it gets the handle, and what is kept until it is complete. */
+struct hxpy_kept;
 PyObject *hxpy_request_empty(hxpy_comm *comm, const struct hxpy_row *row);
-void hxpy_request_started(PyObject *self, hx_request_t *handle, PyObject *keeps);
+void hxpy_request_started(PyObject *self, hx_request_t *handle, struct hxpy_kept *calls);
 hx_status_t hxpy_issue(const struct hxpy_call *c, hx_comm_t *comm, enum hxpy_mode mode, hx_request_t **request);
 extern PyTypeObject hxpy_request_type;
 int hxpy_requests_finish(bool all_of_them); /* wait for those that the program has dropped; all: at its end, also for the others */
@@ -179,8 +180,8 @@ int hxpy_requests_finish(bool all_of_them); /* wait for those that the program h
 extern PyTypeObject hxpy_group_type;
 PyObject *hxpy_comm_group(PyObject *self, PyObject *args, PyObject *keywords);
 /* A call that Hierax has recorded must be kept. So there is a place for it before: NULL with an exception if memory is exhausted. */
-struct hxpy_kept;
 struct hxpy_kept *hxpy_group_place(void);
+void hxpy_kept_drop(struct hxpy_kept **calls);
 PyObject *hxpy_group_keep(PyObject *self, struct hxpy_kept *place, struct hxpy_call *call); /* takes both */
 
 /* ---- memory of hx_alloc */

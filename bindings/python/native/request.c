@@ -4,8 +4,8 @@
  *
  *      prepare -> IDLE --start--> ACTIVE --wait, test--> IDLE (prepared calls) or DONE
  *
- * While a request is active it holds a reference to itself: its buffers must stay, also if the program drops it. hierax.finalize()
- * waits for those that were dropped. One thread at a time is in Hierax with a request (`entered`); others wait for it.
+ * While a request is active it holds a reference to itself: its buffers must stay, also if the program drops it. Later requests
+ * test those that were dropped, and hierax.finalize() waits for them. One thread at a time is in Hierax with a request (`entered`); others wait for it.
  */
 #include "native.h"
 
@@ -20,6 +20,7 @@ typedef struct request {
     hx_request_t *handle; /* NULL: released */
     hxpy_comm *comm;
     struct hxpy_call call;
+    struct hxpy_kept *calls; /* of a group */
     enum phase phase;
     bool persistent, entered;
     unsigned long generation;
@@ -27,6 +28,8 @@ typedef struct request {
     char *detail;
     struct request *before, *after; /* in the list of all requests that hold a handle */
 } request;
+
+static void collect_dropped(void);
 
 static request all = {.before = &all, .after = &all};
 
@@ -38,12 +41,17 @@ static void hold(request *r, hx_request_t *handle)
     r->before->after = r->after->before = r;
 }
 
+static void unlink_from_all(request *r)
+{
+    r->before->after = r->after;
+    r->after->before = r->before;
+}
+
 static hx_request_t *let_go(request *r)
 {
     hx_request_t *handle = r->handle;
     r->handle = NULL;
-    r->before->after = r->after;
-    r->after->before = r->before;
+    unlink_from_all(r);
     return handle;
 }
 
@@ -69,6 +77,7 @@ static void complete(request *r, hx_status_t status, const char *detail)
     }
     if (!r->persistent)
         Py_CLEAR(r->call.used_op);
+    hxpy_kept_drop(&r->calls);
     Py_DECREF(r); /* the caller has another reference */
 }
 
@@ -115,6 +124,7 @@ static request *new_request(hxpy_comm *comm, bool persistent)
         return NULL;
     r->handle = NULL;
     r->comm = (hxpy_comm *)Py_NewRef(comm);
+    r->calls = NULL;
     r->phase = IDLE;
     r->persistent = persistent;
     r->entered = false;
@@ -130,14 +140,15 @@ PyObject *hxpy_request_empty(hxpy_comm *comm, const struct hxpy_row *row)
     if (r) {
         memset(&r->call, 0, sizeof r->call);
         r->call.row = row;
+        collect_dropped();
     }
     return (PyObject *)r;
 }
 
-void hxpy_request_started(PyObject *self, hx_request_t *handle, PyObject *keeps)
+void hxpy_request_started(PyObject *self, hx_request_t *handle, struct hxpy_kept *calls)
 {
     request *r = (request *)self;
-    r->call.used_op = Py_NewRef(keeps);
+    r->calls = calls;
     hold(r, handle);
     activate(r);
 }
@@ -160,6 +171,7 @@ PyObject *hxpy_request_new(hxpy_comm *comm, struct hxpy_call *call, enum hxpy_mo
     hold(r, handle);
     if (mode == HXPY_START)
         activate(r);
+    collect_dropped();
     return (PyObject *)r;
 }
 
@@ -187,7 +199,8 @@ static PyObject *request_start(PyObject *self, PyObject *unused)
     return Py_NewRef(self);
 }
 
-/* Test or wait for an active request. 1: it is complete, 0: not. */
+/* Test or wait for an active request. 1: it is complete, 0: not, -1 with an exception: Hierax refuses this now, for example in the
+ * function of an Op, and the call goes on. */
 static int advance(request *r, bool wait)
 {
     char detail[512] = "";
@@ -199,9 +212,28 @@ static int advance(request *r, bool wait)
         hxpy_keep_detail(detail, status, r->comm->handle);
     hxpy_leave(state);
     r->entered = false;
+    if (status == HX_ERR_STATE) {
+        hxpy_raise(status, detail);
+        return -1;
+    }
     if (status != HX_SUCCESS || done)
         complete(r, status, detail);
     return status != HX_SUCCESS || done;
+}
+
+/* Complete what the program has dropped, so that a loop that drops its requests does not keep all their buffers. Two of the
+ * list each time: it then has at most twice as many as the program holds or Hierax has not finished. */
+static void collect_dropped(void)
+{
+    for (int i = 0; i < 2 && all.after != &all; i++) {
+        request *r = all.after;
+        Py_INCREF(r);
+        unlink_from_all(r); /* it becomes the last */
+        hold(r, r->handle);
+        if (r->phase == ACTIVE && !r->entered && Py_REFCNT(r) == 2 && advance(r, false) < 0)
+            PyErr_Clear();
+        Py_DECREF(r);
+    }
 }
 
 static PyObject *request_wait(PyObject *self, PyObject *unused)
@@ -213,8 +245,8 @@ static PyObject *request_wait(PyObject *self, PyObject *unused)
         return result(r);
     if (check(r))
         return NULL;
-    if (r->phase == ACTIVE)
-        advance(r, true);
+    if (r->phase == ACTIVE && advance(r, true) < 0)
+        return NULL;
     return result(r);
 }
 
@@ -226,7 +258,10 @@ static PyObject *request_test(PyObject *self, PyObject *unused)
         Py_RETURN_FALSE;
     if (r->phase != DONE && check(r))
         return NULL;
-    if (r->phase == ACTIVE && !advance(r, false))
+    int done = r->phase == ACTIVE ? advance(r, false) : 1;
+    if (done < 0)
+        return NULL;
+    if (!done)
         Py_RETURN_FALSE;
     if (r->status != HX_SUCCESS)
         return result(r);
@@ -266,6 +301,7 @@ static void dealloc(PyObject *self)
         let_go(r);
     }
     hxpy_call_drop(&r->call);
+    hxpy_kept_drop(&r->calls);
     Py_DECREF(r->comm);
     PyMem_Free(r->detail);
     PyObject_Free(self);
@@ -282,11 +318,12 @@ int hxpy_requests_finish(bool all_of_them)
     while (all.after != &all) {
         request *r = all.after;
         Py_INCREF(r);
-        if (r->phase == ACTIVE)
-            advance(r, true);
-        if (r->handle)
+        int status = r->phase == ACTIVE ? advance(r, true) : 1;
+        if (status > 0 && r->handle)
             release(r);
         Py_DECREF(r);
+        if (status < 0)
+            return -1;
     }
     return 0;
 }
