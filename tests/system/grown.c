@@ -8,6 +8,8 @@
  * grown join [WHERE]           a newcomer: join, and grow with the others to as many ranks as rank 0 tells it
  * grown rounds ROUNDS          a rank that grows, and closes the larger world, so many times. Descriptors, threads and mappings stay
  * grown joins ROUNDS           the newcomer of each of these rounds: it joins, and ends Hierax
+ * grown elastic STEPS          a process of coll_run --elastic: ranks make sums until STEPS are made. In step 10 rank 1 kills itself, if it has
+ *                              been there from the start. The others go on, and grow
  * grown wrong                  what the arguments and settings of hx_comm_grow may not be
  */
 #include <hierax.h>
@@ -225,6 +227,58 @@ static void rounds_join(int rounds)
     }
 }
 
+/* The communicator in which the ranks work, and one like it in which no call has failed. */
+struct work {
+    hx_comm_t *base, *comm;
+    int steps; /* made so far */
+};
+
+/* After a failure: the ranks that live, and another one. */
+static void recover(struct work *work)
+{
+    hx_comm_t *living, *bigger;
+    int ranks[MOST], dead[MOST], n = 0, ndead;
+
+    CHECK(hx_comm_failed(work->comm, dead, MOST, &ndead) == HX_SUCCESS && ndead == 1);
+    for (int i = 0; i < hx_size(work->base); i++)
+        if (i != dead[0])
+            ranks[n++] = i;
+    CHECK(hx_comm_group(work->base, ranks, n, &living) == HX_SUCCESS);
+    CHECK(hx_comm_grow(living, 1, SECONDS, &bigger) == HX_SUCCESS && bigger && hx_size(bigger) == n + 1);
+    work->base = bigger;
+}
+
+static void elastic(int steps)
+{
+    const int from_start = getenv("HX_RANK") != NULL;
+    struct work work = {.steps = 0};
+    int joined = !from_start;
+
+    CHECK((from_start ? hx_init(&work.base) : hx_join(NULL, &work.base)) == HX_SUCCESS);
+    me = hx_rank(work.base);
+    while (work.steps < steps) {
+        hx_status_t status = HX_SUCCESS;
+        int64_t one = 1, all = 0;
+        CHECK(hx_comm_dup(work.base, &work.comm) == HX_SUCCESS);
+        CHECK(hx_bcast(&work.steps, 1, HX_INT32, 0, work.comm) == HX_SUCCESS);
+        for (; work.steps < steps; work.steps++) {
+            if (from_start && me == 1 && work.steps == 10)
+                raise(SIGKILL);
+            if ((status = hx_allreduce(&one, &all, 1, HX_INT64, HX_SUM, work.comm)) != HX_SUCCESS)
+                break;
+            CHECK(all == hx_size(work.comm));
+        }
+        if (status == HX_SUCCESS)
+            break;
+        CHECK(status == HX_ERR_PEER_DEAD);
+        recover(&work);
+    }
+    printf("%s: %d steps, %d ranks\n", joined ? "joined" : "from the start", work.steps, hx_size(work.comm));
+    fflush(stdout);
+    CHECK(hx_barrier(work.base) == HX_SUCCESS);
+    (void)(hx_finalize() == HX_SUCCESS); /* the first world has failed */
+}
+
 static int has(hx_comm_t *comm, const char *text)
 {
     return strstr(hx_error_detail(comm), text) != NULL;
@@ -261,6 +315,8 @@ int main(int argc, char **argv)
         rounds_grow(atoi(argv[2]));
     else if (argc == 3 && !strcmp(argv[1], "joins"))
         rounds_join(atoi(argv[2]));
+    else if (argc == 3 && !strcmp(argv[1], "elastic"))
+        elastic(atoi(argv[2]));
     else if (argc == 2 && !strcmp(argv[1], "wrong"))
         wrong();
     else

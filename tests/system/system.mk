@@ -86,4 +86,4 @@ noinst_PROGRAMS += tests/system/grown
 noinst_PROGRAMS += tests/system/grown_dies
 tests_system_grown_LDADD = libhierax.la
 tests_system_grown_LDFLAGS = $(in_tree)
-dist_tests_list += tests/system/grow.sh
+dist_tests_list += tests/system/grow.sh tests/system/elastic.sh

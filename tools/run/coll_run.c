@@ -22,6 +22,7 @@
 #define OPTIONS struct options
 #define RANKS_MAX 16384
 #define SECONDS_MAX 1000000000
+#define RESTARTS 100
 
 static const char *const bind_names[] = {"auto", "none", "core", NULL};
 
@@ -101,6 +102,11 @@ static const struct option_row option_rows[] = {
     {"env", 0, "X=Y", "Set an environment variable for the ranks; may be repeated", 0, 0, IS_TAKEN(setting_take)},
     {"bind", 0, "MODE", "auto (default): bind each rank to its own core; if there are fewer cores than ranks, ranks share cores. "
      "core: as auto, but fail if there are fewer cores. none: do not bind", 0, 0, IS_CHOICE(bind, bind_names)},
+    {"elastic", 0, NULL, "Start another process in place of one that fails, instead of ending the job. It gets HX_STORE, but no HX_RANK: it "
+     "calls hx_join, and the others hx_comm_grow. The job ends well when its ranks have ended with status 0", 0, 0, IS_FLAG(elastic)},
+    {"min", 0, "N", "With --elastic: end the job when fewer than N ranks are left (default 1)", 0, 0, IS_COUNT(min, 1, RANKS_MAX)},
+    {"max", 0, "N", "With --elastic: start processes that join, so that N run in all (default RANKS)", 0, 0, IS_COUNT(max, 1, RANKS_MAX)},
+    {"restarts", 0, "N", "With --elastic: start at most N processes in place of others (default 100)", 0, 0, IS_COUNT(restarts, 0, SECONDS_MAX)},
     {"prefix", 0, NULL, "Write \"[rank] \" before every line of output", 0, 0, IS_FLAG(prefix)},
     {"timeout", 0, "S", "End the job after S seconds, with exit status 124 (default 0: never)",
      0, 0, IS_REAL(timeout, SECONDS_MAX)},
@@ -159,6 +165,15 @@ static int is_wrong(struct options *options, char error[OPTION_TEXT_BYTES])
         return snprintf(error, OPTION_TEXT_BYTES, "--agent is empty: expected a command, such as ssh");
     if (options->hosts && hosts_check(options, error, OPTION_TEXT_BYTES) < 0)
         return 1;
+    if (options->hosts && options->elastic)
+        return snprintf(error, OPTION_TEXT_BYTES, "--elastic starts processes of this machine: leave out --elastic, or --hosts");
+    if (!options->elastic && (options->min || options->max || options->restarts != RESTARTS))
+        return snprintf(error, OPTION_TEXT_BYTES, "--%s needs --elastic", options->min ? "min" : options->max ? "max" : "restarts");
+    options->min = options->min ? options->min : 1;
+    options->max = options->max ? options->max : options->ranks;
+    if (options->elastic && (options->min > options->ranks || options->max < options->ranks))
+        return snprintf(error, OPTION_TEXT_BYTES, "--min %d, -n %d, --max %d: expected ascending numbers", (int)options->min,
+                        (int)options->ranks, (int)options->max);
     const int ranks = (int)options->ranks;
     if (!ranks)
         return snprintf(error, OPTION_TEXT_BYTES, "the number of ranks is missing: -n 1 to -n %d", RANKS_MAX);
@@ -182,7 +197,7 @@ int main(int argc, char **argv)
         "each job. If HX_STORE is set, it is that of coll_run (at most 64 characters), so that other processes can join (coll_store).",
         option_rows, program_take};
     char error[OPTION_TEXT_BYTES];
-    struct options options = {.kill_after = 2};
+    struct options options = {.kill_after = 2, .restarts = RESTARTS};
 
     hx_streams_hold(0); /* for the ranks too */
     screen_open();

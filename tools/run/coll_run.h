@@ -19,6 +19,8 @@ enum bind_mode { BIND_AUTO, BIND_NONE, BIND_CORE };
 
 struct options {
     uint64_t ranks;
+    int elastic;
+    uint64_t min, max, restarts; /* with elastic */
     const char *nodes; /* NULL: not given */
     const char *hosts, *agent, *root; /* of several hosts; root: the first host's address, NULL: not given */
     const char **settings; /* of --env; n_settings of them */
@@ -75,7 +77,7 @@ struct stream {
     char line[4096]; /* an unfinished line; a longer one is passed on in parts */
 };
 #define OUTLETS 2
-#define OWN_POLLS 2
+#define OWN_POLLS 3
 struct output {
     struct stream *streams; /* two for each rank */
     struct pollfd *fds; /* to wait for: OWN_POLLS of the caller's, n + OUTLETS of the streams */
@@ -115,8 +117,9 @@ struct ranks {
 int ranks_open(struct ranks *ranks);
 /* Set the environment of all ranks; HX_RANK is each rank's own. */
 void ranks_environment(const struct ranks *ranks, const char *root, const char *secret);
-/* Start rank first + idx. fds: the ends of its pipes to read, if piped, else -1. 0, or -1 and errno. */
-int ranks_start(struct ranks *ranks, int idx, int fds[2]);
+/* Start rank first + idx. joins: it is to join a running job, by HX_STORE. fds: the ends of its pipes to read, if piped, else -1. 0, or -1 and
+ * errno. */
+int ranks_start(struct ranks *ranks, int idx, int joins, int fds[2]);
 void ranks_signal(const struct ranks *ranks, int signal_number);
 /* Call ended for each rank that has ended. */
 void ranks_collect(struct ranks *ranks, void (*ended)(void *arg, int rank, const siginfo_t *info), void *arg);

@@ -2,6 +2,7 @@
 /* A job of this machine: start its ranks, serve the store, pass signals on, and leave nothing behind. One thread, one poll loop over
  * signals (signalfd), the store and the ranks' output. */
 #include "tools/run/coll_run.h"
+#include "tools/run/coll_run_elastic.h"
 #include "runtime/bootstrap/store.h"
 #include "runtime/base/clock.h"
 
@@ -19,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define OUTPUT_SECONDS 0.05
+#define ELASTIC_FDS 8 /* of --elastic: the store and its sessions */
 #define OWN_FDS 8 /* signals, the store's two, the guard's pipe; of a rank that starts now, its ends of two pipes; a spare one */
 
 /* A job of this machine. */
@@ -31,6 +34,7 @@ struct local {
     siginfo_t failure; /* of several at once, the likelier cause */
     int failed_rank;
     int first; /* the rank that first_dead has named, or -1 */
+    struct elastic elastic;
 };
 
 static int open_store(struct local *local)
@@ -97,6 +101,12 @@ static void ended(void *arg, int rank, const siginfo_t *info)
     const int failed = info->si_code != CLD_EXITED || info->si_status != 0;
 
     local->job.running--;
+    if (local->job.options->elastic && !local->job.ending) {
+        elastic_ended(&local->elastic, rank, info);
+        if (rank < local->job.ranks)
+            hx_store_rank_ended(local->store, rank); /* others may still wait for it at the start */
+        return;
+    }
     if (failed && (local->failed_rank < 0 || (local->failure.si_code == CLD_EXITED && (info->si_code != CLD_EXITED || rank == local->first)))) {
         local->failure = *info;
         local->failed_rank = rank;
@@ -190,20 +200,65 @@ double job_until(const struct job *job)
     return job->end_at < job->kill_at ? job->end_at : job->kill_at;
 }
 
+/* Start the process of a place. 0, or -1 when the job ends. */
+static int place_start(struct local *local, int place, int joins)
+{
+    struct job *job = &local->job;
+    int fds[2];
+
+    if (ranks_start(&local->ranks, place, joins, fds) < 0) {
+        say("cannot start rank %d: %m", place);
+        job_end(job, SIGTERM, 1);
+        return -1;
+    }
+    job->running++;
+    for (int k = 0; k < 2 && local->ranks.piped; k++)
+        job->output.streams[2 * place + k].fd = fds[k];
+    return 0;
+}
+
+/* --elastic: start what is due. If the ranks have ended, processes that still wait have no job to join. */
+static void elastic_serve(struct local *local)
+{
+    struct elastic *elastic = &local->elastic;
+    struct job *job = &local->job;
+    int place;
+
+    hx_lobby_serve(elastic->lobby);
+    while (!job->ending && (place = elastic_due(elastic, local->ranks.n)) >= 0) {
+        if (local->ranks.piped && (job->output.streams[2 * place].fd >= 0 || job->output.streams[2 * place + 1].fd >= 0))
+            elastic->start_at[place] = hx_clock_awake() + OUTPUT_SECONDS; /* of the one that has failed: not yet passed on */
+        else
+            place_start(local, place, 1);
+    }
+    const int members = elastic_members(elastic, job->running);
+    if (job->ending || (members >= (int)job->options->min && !elastic->well) || (members > 0 && elastic->well))
+        return;
+    if (!elastic->well)
+        say("%d ranks are left, fewer than --min %d; ending the job", members, (int)job->options->min);
+    job_end(job, SIGTERM, elastic->well ? elastic->late : elastic->status ? elastic->status : 1);
+}
+
 static void watch_job(struct local *local)
 {
     struct job *job = &local->job;
     struct pollfd *fds = job->output.fds;
+    const int elastic = job->options->elastic;
     int ended_all = 0;
 
-    while (job->running > 0 || (output_goes_on(&job->output) && !job->given_up)) {
-        if (job->running == 0 && !ended_all++) { /* the ranks' output is passed on, but no signal and no time-out waits for it */
+    while (job->running > 0 || (elastic && !job->ending) || (output_goes_on(&job->output) && !job->given_up)) {
+        if (job->running == 0 && (!elastic || job->ending) && !ended_all++) { /* the ranks' output is passed on, but no signal and no time-out waits for it */
             output_end(&job->output);
             job->kill_at = job->ending ? hx_clock_awake() + job->options->kill_after : NEVER;
         }
         fds[0] = (struct pollfd){.fd = local->ranks.signal_fd, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = hx_store_fd(local->store), .events = POLLIN};
-        const double until = job_until(job);
+        fds[2] = (struct pollfd){.fd = elastic ? hx_lobby_fd(local->elastic.lobby) : -1, .events = POLLIN};
+        double until = job_until(job);
+        if (elastic && !job->ending && elastic_until(&local->elastic, local->ranks.n) < until)
+            until = elastic_until(&local->elastic, local->ranks.n);
+        if (elastic && hx_lobby_wait_ms(local->elastic.lobby) >= 0 && hx_deadline(1e-3 * hx_lobby_wait_ms(local->elastic.lobby)) < until)
+            until = hx_deadline(1e-3 * hx_lobby_wait_ms(local->elastic.lobby));
         const int wait_ms = output_poll(&job->output) ? 0 : until < NEVER ? hx_deadline_ms(until) : -1;
         if (poll(fds, (nfds_t)(OWN_POLLS + job->output.n + OUTLETS), wait_ms) < 0 && errno != EINTR)
             break;
@@ -212,6 +267,8 @@ static void watch_job(struct local *local)
         if (job->output.unread && !job->ending && local->ranks.old_pipe != SIG_IGN)
             job_end(job, SIGTERM, 128 + SIGPIPE);
         job_signals(job, local->ranks.signal_fd);
+        if (elastic)
+            elastic_serve(local); /* last: a process may have ended */
         job_time(job);
     }
 }
@@ -220,11 +277,11 @@ static int run(struct local *local)
 {
     struct job *job = &local->job;
     char root[32];
-    int status, fds[2];
+    int status;
 
     if ((status = ranks_open(&local->ranks)) != 0)
         return status;
-    if (open_store(local) < 0) {
+    if (open_store(local) < 0 || (job->options->elastic && elastic_open(&local->elastic, job->options, local->secret) < 0)) {
         say("cannot set up the job's store: %m");
         return 1;
     }
@@ -232,31 +289,25 @@ static int run(struct local *local)
     ranks_environment(&local->ranks, root, local->secret);
     if (job->options->timeout > 0)
         job->end_at = hx_clock_awake() + job->options->timeout;
-    for (int i = 0; i < job->ranks && !job->ending; i++) {
-        if (ranks_start(&local->ranks, i, fds) < 0) {
-            say("cannot start rank %d: %m", i);
-            job_end(job, SIGTERM, 1);
+    for (int i = 0; i < job->ranks && !job->ending; i++)
+        if (place_start(local, i, 0) < 0)
             break;
-        }
-        job->running++;
-        for (int k = 0; k < 2 && local->ranks.piped; k++)
-            job->output.streams[2 * i + k].fd = fds[k];
-    }
     watch_job(local);
     return job->status == 0 && job->output.lost ? 1 : job->status;
 }
 
 int job_run(const struct options *options)
 {
-    const int ranks = (int)options->ranks;
+    const int ranks = (int)options->ranks, places = options->elastic ? (int)options->max : ranks;
     struct local local = {
         .job = {.options = options, .ranks = ranks, .kill_at = NEVER, .end_at = NEVER, .signal = local_signal, .reap = local_reap},
         /* a group of its own cannot read the terminal: input comes from a file or pipe */
-        .ranks = {.options = options, .n = ranks, .size = ranks, .piped = options->prefix, .own_files = OWN_FDS,
+        .ranks = {.options = options, .n = places, .size = ranks, .piped = options->prefix,
+                  .own_files = OWN_FDS + (options->elastic ? ELASTIC_FDS + places : 0),
                   .input = isatty(STDIN_FILENO) ? -1 : STDIN_FILENO},
     };
 
-    if (output_open(&local.job.output, options->prefix ? ranks : 0)) {
+    if (output_open(&local.job.output, options->prefix ? places : 0)) {
         say("no memory for %d ranks", ranks);
         return 1;
     }
@@ -265,6 +316,7 @@ int job_run(const struct options *options)
     ranks_close(&local.ranks);
     if (local.store)
         hx_store_close(local.store);
+    elastic_close(&local.elastic);
     free(local.job.output.streams);
     free(local.job.output.fds);
     return status;

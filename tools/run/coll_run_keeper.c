@@ -141,7 +141,7 @@ static int start(struct keeper *keeper)
     store_answer_end(&keeper->askers);
     ranks_environment(&keeper->ranks, keeper->root, keeper->secret);
     for (int i = 0; i < keeper->ranks.n; i++)
-        if (ranks_start(&keeper->ranks, i, keeper->streams[i]) < 0) {
+        if (ranks_start(&keeper->ranks, i, 0, keeper->streams[i]) < 0) {
             say("cannot start rank %d: %m", keeper->ranks.first + i);
             return -1;
         }

@@ -136,7 +136,7 @@ void ranks_environment(const struct ranks *ranks, const char *root, const char *
     setenv("IPATH_NO_BACKTRACE", "1", 0); /* a library of libfabric's would catch signals while it is loaded */
 }
 
-static void child_main(const struct ranks *ranks, int idx, pid_t parent, const int out_fds[2])
+static void child_main(const struct ranks *ranks, int idx, int joins, pid_t parent, const int out_fds[2])
 {
     const int rank = ranks->first + idx;
 
@@ -154,6 +154,8 @@ static void child_main(const struct ranks *ranks, int idx, pid_t parent, const i
             dup2(out_fds[i], STDOUT_FILENO + i);
     cores_bind_self(&ranks->cores, idx, ranks->n);
     number_set("HX_RANK", rank);
+    for (int i = 0; i < 3 && joins; i++) /* hx_init would look for the store of the start */
+        unsetenv((const char *[]){"HX_ROOT", "HX_RANK", "HX_SIZE"}[i]);
     setrlimit(RLIMIT_NOFILE, &ranks->old_files);
     signal(SIGPIPE, ranks->old_pipe);
     sigprocmask(SIG_SETMASK, &ranks->old_mask, NULL);
@@ -162,7 +164,7 @@ static void child_main(const struct ranks *ranks, int idx, pid_t parent, const i
     _exit(errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
-int ranks_start(struct ranks *ranks, int idx, int fds[2])
+int ranks_start(struct ranks *ranks, int idx, int joins, int fds[2])
 {
     const pid_t parent = getpid();
     int out_fds[2] = {-1, -1};
@@ -180,7 +182,7 @@ int ranks_start(struct ranks *ranks, int idx, int fds[2])
     fflush(NULL);
     const pid_t pid = fork();
     if (pid == 0)
-        child_main(ranks, idx, parent, out_fds);
+        child_main(ranks, idx, joins, parent, out_fds);
     for (int i = 0; i < 2; i++)
         if (out_fds[i] >= 0)
             close(out_fds[i]);
