@@ -2,7 +2,7 @@
 # The package hierax for Python: the extension module, and files of Python. `make` puts both together in python/ of the build
 # folder, so PYTHONPATH=python serves there. Other folders below hierax/ add their files to hxpy_files.
 hxpy_files = hierax/__init__.py hierax/__init__.pyi hierax/_dtypes.py hierax/_errors.py hierax/_process.py hierax/_requests.py \
-    hierax/info.py hierax/py.typed
+    hierax/_state.py hierax/elastic.py hierax/elastic.pyi hierax/info.py hierax/py.typed
 EXTRA_DIST += bindings/python/README.md bindings/python/pyproject.toml bindings/python/setup.py \
     $(addprefix bindings/python/,$(hxpy_files))
 hxpy_files += $(hxpy_torch_files)
@@ -14,7 +14,8 @@ hxpy_sources = bindings/python/native/bootstrap.c bindings/python/native/bootstr
     bindings/python/native/memory.c bindings/python/native/messages.c bindings/python/native/messages.h \
     bindings/python/native/methods.c bindings/python/native/module.c \
     bindings/python/native/native.h bindings/python/native/numpy_arrays.c bindings/python/native/op.c \
-    bindings/python/native/regular.c bindings/python/native/request.c bindings/python/native/types.c \
+    bindings/python/native/regular.c bindings/python/native/request.c bindings/python/native/state.c \
+    bindings/python/native/state.h bindings/python/native/types.c \
     bindings/python/native/view.c
 
 if HAVE_PYTHON

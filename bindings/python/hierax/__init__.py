@@ -20,5 +20,6 @@ from ._native import (AVG, BAND, BFLOAT16, BOR, BXOR, BYTE, COMPLEX64, COMPLEX12
                       Memory, Op, Request)
 from ._dtypes import pair
 from ._process import abort, finalize, init, is_running, world
+from ._state import state_sync
 
 __version__ = version()

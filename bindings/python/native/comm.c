@@ -2,6 +2,7 @@
 /* Comm: a communicator. methods.c adds the collectives. */
 #include "messages.h"
 #include "native.h"
+#include "state.h"
 
 #include <string.h>
 
@@ -68,6 +69,12 @@ static hx_status_t make_group(hx_comm_t *comm, const struct making *with, hx_com
     return hx_comm_group(comm, with->ranks, with->n, out);
 }
 
+static hx_status_t make_shrink(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
+{
+    (void)with;
+    return hx_comm_shrink(comm, out);
+}
+
 static PyObject *make(hxpy_comm *comm, make_fn *fn, const struct making *with)
 {
     hx_comm_t *out = NULL;
@@ -105,6 +112,12 @@ static PyObject *comm_dup(PyObject *self, PyObject *unused)
 {
     (void)unused;
     return make((hxpy_comm *)self, make_dup, NULL);
+}
+
+static PyObject *comm_shrink(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return make((hxpy_comm *)self, make_shrink, NULL);
 }
 
 static PyObject *comm_create_group(PyObject *self, PyObject *ranks)
@@ -300,6 +313,15 @@ static PyMethodDef methods[] = {
     {"revoke", hxpy_comm_revoke, METH_NOARGS,
      "revoke()\n\nEnd all calls on this communicator on every rank, with RevokedError. Any thread may call it. Local."},
     {"failed", hxpy_comm_failed, METH_NOARGS, "failed()\n\nThe ranks that are known here to have died. Local."},
+    {"agree", WITH_KEYWORDS(hxpy_comm_agree), METH_VARARGS | METH_KEYWORDS,
+     "agree(flags=-1)\n\nAgree with all ranks that live, also after a failure. Returns the bit-wise AND of all flags, and the number of "
+     "blocking calls that all ranks have completed."},
+    {"shrink", comm_shrink, METH_NOARGS,
+     "shrink()\n\nCreate a communicator of the ranks that live, in their order. Works on a communicator that has failed or was revoked."},
+    {"state_sync", WITH_KEYWORDS(hxpy_comm_state_sync), METH_VARARGS | METH_KEYWORDS,
+     "state_sync(entries, revision=0, mode='majority')\n\nMake the arrays of all ranks the same, bit by bit. A rank receives only the arrays "
+     "that differ from those of the majority.\n\nentries: {name: array}, with the same names and sizes on all ranks. revision: a number "
+     "that grows with each change.\nmode: majority, send_only or receive_only. Returns a report, a dict."},
     {"group", WITH_KEYWORDS(hxpy_comm_group), METH_VARARGS | METH_KEYWORDS,
      "group(wait=True)\n\nA with block whose blocking calls are made as one at its end. Their arrays have the results only then."},
     {"abort", WITH_KEYWORDS(comm_abort), METH_VARARGS | METH_KEYWORDS,
