@@ -179,10 +179,43 @@ static void test_window_of_the_mesh(void **state)
     hx_plan_release(plan);
 }
 
+/* Places between sender and receiver, of all messages of a broadcast or reduction. */
+static int distance_of(const char *name, enum hx_coll coll, int p)
+{
+    const struct hx_algorithm *a = algorithm_named(name, coll);
+    int sum = 0;
+
+    for (int r = 0; r < p; r++) {
+        struct hx_plan *plan = plan_of_row(a, HX_SCOPE_INTER, p, 0, r);
+        for (uint32_t i = 0; i < plan->stages[0].nsteps; i++) {
+            int apart = abs((int)plan->stages[0].steps[i].peer - r);
+            if (plan->stages[0].steps[i].op == HX_OP_SEND)
+                sum += apart < p - apart ? apart : p - apart;
+        }
+        hx_plan_release(plan);
+    }
+    return sum;
+}
+
+/* Bine trees: partners are 1, 1, 3, 5, 11, 21 places apart, where those of binomial trees are 1, 2, 4, 8, 16, 32. */
+static void test_distance_of_bine(void **state)
+{
+    (void)state;
+    for (int s = 3; s <= 6; s++) {
+        static const int apart[] = {1, 1, 3, 5, 11, 21};
+        int wanted = 0;
+        for (int m = 1; m <= s; m++)
+            wanted += apart[m - 1] << (s - m);
+        assert_int_equal(distance_of("bine", HX_COLL_BCAST, 1 << s), wanted);
+        assert_int_equal(distance_of("bine", HX_COLL_REDUCE, 1 << s), wanted);
+        assert_int_equal(distance_of("binomial", HX_COLL_BCAST, 1 << s), s << (s - 1));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_counts), cmocka_unit_test(test_locality), cmocka_unit_test(test_order_of_the_mesh),
-                                       cmocka_unit_test(test_window_of_the_mesh)};
+                                       cmocka_unit_test(test_window_of_the_mesh), cmocka_unit_test(test_distance_of_bine)};
 
     return cmocka_run_group_tests_name("rounds", tests, NULL, NULL);
 }
