@@ -3,7 +3,7 @@
 import torch
 import torch.distributed as dist
 
-from job import TYPES, begin, data_of, end, same
+from job import TYPES, begin, data_of, end, refuses, same
 
 rank, size = begin()
 everyone = range(size)
@@ -115,11 +115,49 @@ def strided():
     same("all_gather_into_tensor in place", flat, torch.arange(1, size + 1).repeat_interleave(3).float())
 
 
+def coalesced():
+    """Calls that start together: of several types and shapes, also strided ones, and messages among them."""
+    together, cpu = dist.distributed_c10d._coalescing_manager, torch.device("cpu")
+    mixed = [data_of(rank, 7, dtype) for dtype in TYPES] * 3 + [torch.full((6, 4), float(rank)).t()]
+    mixed = [tensor.clone() for tensor in mixed]
+    wanted = [folded(Op.SUM, [data_of(r, 7, dtype) for r in everyone]) for dtype in TYPES] * 3
+    with together():
+        for tensor in mixed:
+            dist.all_reduce(tensor)
+    for tensor, right in zip(mixed, wanted + [torch.full((4, 6), float(sum(everyone)))]):
+        same("a coalesced all_reduce", tensor, right)
+    whole = [torch.empty(n * size) for n in (1, 3000, 5)]
+    with together(async_ops=True) as works:
+        for tensor in whole:
+            dist.all_gather_into_tensor(tensor, torch.full((len(tensor) // size,), float(rank)))
+    works.wait()
+    for tensor in whole:
+        same("a coalesced all_gather_into_tensor", tensor, torch.arange(size).repeat_interleave(len(tensor) // size).float())
+    parts = [torch.empty(n) for n in (2, 3000)]
+    with together():
+        for part in parts:
+            dist.reduce_scatter_tensor(part, torch.arange(len(part) * size).float())
+    for part in parts:
+        same("a coalesced reduce_scatter_tensor", part, size * (torch.arange(len(part)) + rank * len(part)).float())
+    copies, got = [torch.full((n,), float(rank)) for n in (1, 4, 9)], torch.empty(2)
+    with together(device=cpu):
+        works = [dist.isend(torch.full((2,), float(rank)), (rank + 1) % size), dist.irecv(got, (rank - 1) % size)]
+        for tensor in copies:
+            dist.broadcast(tensor, 1)
+        assert not works[0].is_completed() and works[1].wait() # the manager waits
+        refuses("a coalesced receive from any source", ["any source", "name the source"], dist.irecv, got)
+    for tensor in copies:
+        same("a coalesced broadcast", tensor, torch.full_like(tensor, 1))
+    same("a coalesced message", got, torch.full((2,), float((rank - 1) % size)))
+    refuses("the end of what has not begun", ["startCoalescing first"], dist.group.WORLD._end_coalescing, cpu)
+
+
 def several_at_once():
     tensors = [torch.full((n,), float(rank)) for n in (1, 5, 3)]
     dist.all_reduce_coalesced(tensors)
     for tensor in tensors:
         same("all_reduce_coalesced", tensor, torch.full_like(tensor, sum(everyone)))
+    coalesced()
     works = [dist.all_reduce(torch.full((1000,), float(i)), async_op=True) for i in range(50)]
     for i, work in enumerate(works):
         done = work.get_future().wait()[0]

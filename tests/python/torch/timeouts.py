@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time-outs of groups, of single waits, an abort by another thread, a dropped receive, and all of it again after a new start."""
+"""Time-outs of groups, shorter and longer than that of the first one, of single waits, an abort by another thread, a dropped receive, and all of it again after a new start."""
+import contextlib
 import datetime
 import threading
 import time
@@ -10,19 +11,27 @@ import torch.distributed as dist
 import hierax.torch
 from job import begin, end, refuses, same
 
-TWICE = 1
+TWICE, FIRST = 2, 6
 for turn in range(TWICE):
-    rank, size = begin()
+    rank, size = begin(timeout=datetime.timedelta(seconds=60 if turn else FIRST))
     brief = dist.new_group(timeout=datetime.timedelta(seconds=1))
     value = torch.ones(1)
     dist.all_reduce(value, group=brief)
     same("all_reduce in time", value, torch.full((1,), float(size)))
     if rank == 0:
-        refuses("a call without the others", ["all_reduce", "time-out of 1 s"], dist.all_reduce, value, group=brief)
+        refuses("a call without the others", ["all_reduce", "waited 1 s", "1"], dist.all_reduce, value, group=brief)
     else:
         time.sleep(2)
-        refuses("a call after that", ["all_reduce", "hx_comm_revoke"], dist.all_reduce, value, group=brief)
+        with contextlib.suppress(RuntimeError): # it may still get what rank 0 gave
+            dist.all_reduce(value, group=brief)
+        refuses("a call after that", ["all_reduce", "waited 1 s"], dist.all_reduce, value, group=brief)
     dist.destroy_process_group(brief)
+
+    patient = dist.new_group(timeout=datetime.timedelta(seconds=60))
+    if rank == 0 and turn == 0:
+        time.sleep(FIRST + 2)
+    dist.all_reduce(value, group=patient)
+    dist.destroy_process_group(patient)
 
     aborted = dist.new_group()
     work = dist.irecv(torch.empty(1), (rank + 1) % size, group=aborted)

@@ -14,8 +14,13 @@ logical or, PRODUCT and MIN a logical and. float16 and bfloat16 are added in flo
 Tensors that are not contiguous are copied. Sparse tensors, and tensors that are not on the CPU, are refused.
 
 Errors are torch.distributed.DistBackendError with Hierax's text, which names the ranks that are missing or have died.
-The first group's time-out is HX_TIMEOUT: it counts from the last progress. A group with a shorter one ends when a
-wait has taken so long; then its other members get an error too. A longer one has no effect.
+A call that makes no progress for its group's time-out raises, and names the ranks that are missing. After that all members'
+calls of the group raise, once they need that rank. The
+first group's time-out also holds for the creation and the end of groups. torch.distributed allows monitored_barrier with the
+backend gloo only: a barrier of this backend names the missing ranks by itself.
+
+Coalesced calls start together, and many short ones become few messages. Messages (batch_isend_irecv) start one by one: torch
+coalesces them on GPUs only.
 
 destroy_process_group waits until all ranks have called it. A rank that calls it because of an exception, or ends by
 one, counts as dead for the others. They get an error that names it as soon as its process has ended.

@@ -61,10 +61,8 @@ static void start(Pending &call, const Buffer &in, const Buffer &out, const std:
                   hx_comm_t *comm)
 {
     call.after([how] {}); // Hierax reads it while the request exists
-    call.start([&](hx_request_t **request) {
-        return hx_ialltoallv(in.data, how->in.counts.data(), how->in.displs.data(), out.data, how->out.counts.data(),
-                             how->out.displs.data(), type, comm, request);
-    });
+    call.start(hx_alltoallv, hx_ialltoallv, in.data, how->in.counts.data(), how->in.displs.data(), out.data,
+               how->out.counts.data(), how->out.displs.data(), type, comm);
 }
 
 Work Backend::alltoall_base(at::Tensor &output, at::Tensor &input, std::vector<int64_t> &output_splits,
@@ -80,9 +78,7 @@ Work Backend::alltoall_base(at::Tensor &output, at::Tensor &input, std::vector<i
     if (input_splits.empty() && output_splits.empty()) {
         TORCH_CHECK(input.numel() == output.numel(), "hierax: ", call->name, ": the input has ", input.numel(),
                     " elements, the output ", output.numel());
-        call->start([&](hx_request_t **request) {
-            return hx_ialltoall(in.data, out.data, how->in.counts[0], type_to_move(input), group_.comm, request);
-        });
+        call->start(hx_alltoall, hx_ialltoall, in.data, out.data, how->in.counts[0], type_to_move(input), group_.comm);
     } else {
         start(*call, in, out, how, type_to_move(input), group_.comm);
     }

@@ -17,18 +17,47 @@ std::shared_ptr<Pending> Backend::pending(const Kind &kind)
 {
     TORCH_CHECK_WITH(DistBackendError, group_.comm, "hierax: ", kind.title + strlen("hierax:"),
                      ": the process group has been destroyed");
-    return std::make_shared<Pending>(group_.comm, kind.title + strlen("hierax:"));
+    auto call = std::make_shared<Pending>(group_.comm, kind.title + strlen("hierax:"));
+    if (coalesced_)
+        call->group_begin();
+    return call;
 }
 
 c10::intrusive_ptr<Call> Backend::made(const Kind &kind, const std::shared_ptr<Pending> &pending,
                                        std::chrono::milliseconds timeout, const Tensors &inputs, Tensors outputs)
 {
     calls_++;
+    if (coalesced_)
+        coalesced_->take(*pending);
     if (live_.size() >= 64)
         live_.erase(std::remove_if(live_.begin(), live_.end(), [](const auto &call) { return call.expired(); }), live_.end());
     live_.push_back(pending);
-    return c10::make_intrusive<Call>(pending, getRank(), kind.type, kind.title, inputs, std::move(outputs),
-                                     timeout == c10d::kUnsetTimeout ? timeout_ : timeout);
+    return c10::make_intrusive<Call>(coalesced_ ? coalesced_ : pending, getRank(), kind.type, kind.title, inputs, std::move(outputs),
+                                     timeout == c10d::kUnsetTimeout ? timeout_ : timeout, timeout_);
+}
+
+static const char COALESCED[] = "hierax:coalesced";
+
+void Backend::startCoalescing()
+{
+    TORCH_CHECK(!coalesced_, "hierax: startCoalescing: the group coalesces already: call endCoalescing first");
+    coalesced_ = pending({c10d::OpType::COALESCED, COALESCED});
+    coalesced_->group_begin();
+}
+
+Work Backend::endCoalescing()
+{
+    TORCH_CHECK(coalesced_, "hierax: endCoalescing: call startCoalescing first");
+    const auto call = std::exchange(coalesced_, nullptr);
+    call->group_start();
+    return made({c10d::OpType::COALESCED, COALESCED}, call, c10d::kUnsetTimeout, {}, {});
+}
+
+// A coalesced call; inside startCoalescing and endCoalescing, these start it.
+void Backend::group_start(Pending &call)
+{
+    if (!coalesced_)
+        call.group_start();
 }
 
 // Wait until the started calls are complete. True if they are.

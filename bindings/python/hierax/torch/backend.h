@@ -48,6 +48,9 @@ public:
     Work recvAnysource(Tensors &tensors, int tag) override;
 
     // ---- backend.cpp
+    // Calls between these two are started by the second one: the collectives as one group of Hierax.
+    void startCoalescing() override;
+    Work endCoalescing() override;
     void setSequenceNumberForGroup() override {}
     uint64_t getSequenceNumberForGroup() override { return calls_; }
     // Leave the group: world_leave.
@@ -67,12 +70,15 @@ private:
     // The call is started: what the program gets.
     c10::intrusive_ptr<Call> made(const Kind &kind, const std::shared_ptr<Pending> &pending, std::chrono::milliseconds timeout,
                                   const Tensors &inputs, Tensors outputs);
+    void group_start(Pending &call);
+    void allreduce_start(Pending &pending, const at::Tensor &tensor, const c10d::ReduceOp &op);
     void reduce_scatter_start(Pending &pending, const at::Tensor &output, const at::Tensor &input, const c10d::ReduceOp &op);
     void allgather_start(Pending &pending, const at::Tensor &output, const at::Tensor &input);
 
     Group group_;
     const std::chrono::milliseconds timeout_;
     std::vector<std::weak_ptr<Pending>> live_;
+    std::shared_ptr<Pending> coalesced_; // between startCoalescing and endCoalescing
     uint64_t calls_ = 0;
 };
 

@@ -135,9 +135,4 @@ Buffer writes_all(Pending &pending, const std::vector<at::Tensor> &tensors, cons
                          at::empty({static_cast<int64_t>(count_of(tensors))}, tensors[0].options().requires_grad(false)));
 }
 
-Buffer changes_all(Pending &pending, const std::vector<at::Tensor> &tensors)
-{
-    return in_a_row(tensors, nullptr) ? keep_row(pending, tensors) : all_elsewhere(pending, tensors, joined(tensors));
-}
-
 } // namespace hierax

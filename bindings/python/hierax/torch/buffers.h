@@ -27,6 +27,5 @@ Buffer writes_apart(Pending &pending, const at::Tensor &tensor, const at::Tensor
 // The same for a list: one tensor after the other, in other memory if one overlaps `apart`.
 Buffer reads_all(Pending &pending, const std::vector<at::Tensor> &tensors, const at::Tensor *apart = nullptr);
 Buffer writes_all(Pending &pending, const std::vector<at::Tensor> &tensors, const at::Tensor *apart = nullptr);
-Buffer changes_all(Pending &pending, const std::vector<at::Tensor> &tensors);
 
 } // namespace hierax

@@ -14,10 +14,13 @@ static std::exception_ptr exception_of(const std::string &failure)
 }
 
 Call::Call(std::shared_ptr<Pending> pending, int rank, c10d::OpType type, const char *title,
-           const std::vector<at::Tensor> &inputs, std::vector<at::Tensor> outputs, std::chrono::milliseconds timeout)
-    : Work(rank, type, title, inputs), pending_(std::move(pending)), outputs_(std::move(outputs)), timeout_(timeout)
+           const std::vector<at::Tensor> &inputs, std::vector<at::Tensor> outputs, std::chrono::milliseconds timeout,
+           std::chrono::milliseconds of_group)
+    : Work(rank, type, title, inputs), pending_(std::move(pending)), outputs_(std::move(outputs)), timeout_(timeout),
+      of_group_(of_group)
 {
-    pending_->profiled = std::exchange(recordFunctionEndCallback_, nullptr);
+    if (recordFunctionEndCallback_)
+        pending_->profiled.push_back(std::exchange(recordFunctionEndCallback_, nullptr));
 }
 
 Call::~Call()
@@ -55,8 +58,10 @@ int Call::sourceRank() const
 
 bool Call::wait(std::chrono::milliseconds timeout)
 {
+    if (pending_->gathers())
+        return true; // endCoalescing starts it, and returns what to wait for
     const std::chrono::milliseconds limit = timeout == kNoTimeout ? timeout_ : timeout;
-    const auto until = limit == world_timeout() ? Clock::time_point::max() : Clock::now() + limit;
+    const auto until = limit == of_group_ ? Clock::time_point::max() : Clock::now() + limit;
 
     if (!pending_->wait(until)) {
         if (limit == timeout_)

@@ -11,9 +11,11 @@ namespace hierax
 class Call : public c10d::Work
 {
 public:
-    // title: "hierax:all_reduce", for the profiler. value: of the future. timeout: for wait() without one, and for the future.
+    // title: "hierax:all_reduce", for the profiler. value: of the future. timeout: for wait() without one. Hierax ends
+    // the call by itself at `of_group`.
     Call(std::shared_ptr<Pending> pending, int rank, c10d::OpType type, const char *title,
-         const std::vector<at::Tensor> &inputs, std::vector<at::Tensor> outputs, std::chrono::milliseconds timeout);
+         const std::vector<at::Tensor> &inputs, std::vector<at::Tensor> outputs, std::chrono::milliseconds timeout,
+         std::chrono::milliseconds of_group);
     ~Call() override; // a call that the program drops goes on
 
     bool isCompleted() override;
@@ -37,7 +39,7 @@ private:
     const std::shared_ptr<Pending> pending_;
     const std::vector<at::Tensor> outputs_;
     std::vector<std::vector<at::Tensor>> lists_;
-    const std::chrono::milliseconds timeout_;
+    const std::chrono::milliseconds timeout_, of_group_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

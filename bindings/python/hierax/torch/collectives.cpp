@@ -16,52 +16,38 @@ Work Backend::broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts)
     const at::Tensor &tensor = check_one(call->name, tensors);
     const Buffer buffer = getRank() == opts.rootRank ? reads(*call, tensor) : writes(*call, tensor);
 
-    call->start([&](hx_request_t **request) {
-        return hx_ibcast(buffer.data, buffer.count, type_to_move(tensor), static_cast<int>(opts.rootRank), group_.comm,
-                         request);
-    });
+    call->start(hx_bcast, hx_ibcast, buffer.data, buffer.count, type_to_move(tensor), static_cast<int>(opts.rootRank),
+                group_.comm);
     return made(kind, call, opts.timeout, tensors, tensors);
+}
+
+void Backend::allreduce_start(Pending &call, const at::Tensor &tensor, const c10d::ReduceOp &op)
+{
+    const Reduction how = reduction_of(call.name, tensor, op);
+    const Buffer buffer = changes(call, tensor);
+
+    call.start(hx_allreduce, hx_iallreduce, HX_IN_PLACE, buffer.data, buffer.count, how.type, how.op, group_.comm);
 }
 
 Work Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
 {
     const Kind kind = {OpType::ALLREDUCE, "hierax:all_reduce"};
     const auto call = pending(kind);
-    const at::Tensor &tensor = check_one(call->name, tensors);
-    const Reduction how = reduction_of(call->name, tensor, opts.reduceOp);
-    const Buffer buffer = changes(*call, tensor);
 
-    call->start([&](hx_request_t **request) {
-        return hx_iallreduce(HX_IN_PLACE, buffer.data, buffer.count, how.type, how.op, group_.comm, request);
-    });
+    allreduce_start(*call, check_one(call->name, tensors), opts.reduceOp);
     return made(kind, call, opts.timeout, tensors, tensors);
 }
 
-// One call for all tensors of a type.
 Work Backend::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalescedOptions &opts)
 {
     const Kind kind = {OpType::ALLREDUCE_COALESCED, "hierax:all_reduce"};
     const auto call = pending(kind);
-    std::vector<Tensors> by_type;
 
-    TORCH_CHECK(!tensors.empty(), "hierax: all_reduce_coalesced: the list of tensors is empty");
-    for (const at::Tensor &tensor : tensors) {
-        check(call->name, tensor);
-        auto same = std::find_if(by_type.begin(), by_type.end(),
-                                 [&](const Tensors &t) { return t[0].scalar_type() == tensor.scalar_type(); });
-        if (same == by_type.end())
-            same = by_type.insert(by_type.end(), Tensors());
-        same->push_back(tensor);
-    }
-    for (const Tensors &some : by_type)
-        reduction_of(call->name, some[0], opts.reduceOp); // throws before anything is sent
-    for (const Tensors &some : by_type) {
-        const Reduction how = reduction_of(call->name, some[0], opts.reduceOp);
-        const Buffer buffer = changes_all(*call, some);
-        call->start([&](hx_request_t **request) {
-            return hx_iallreduce(HX_IN_PLACE, buffer.data, buffer.count, how.type, how.op, group_.comm, request);
-        });
-    }
+    TORCH_CHECK(!tensors.empty(), "hierax: ", call->name, ": the list of tensors is empty");
+    call->group_begin();
+    for (const at::Tensor &tensor : tensors)
+        allreduce_start(*call, check(call->name, tensor), opts.reduceOp);
+    group_start(*call);
     return made(kind, call, opts.timeout, tensors, tensors);
 }
 
@@ -80,10 +66,8 @@ Work Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)
     const bool root = getRank() == opts.rootRank;
     const Buffer buffer = root ? changes(*call, tensor) : reads(*call, tensor);
 
-    call->start([&](hx_request_t **request) {
-        return hx_ireduce(root ? HX_IN_PLACE : buffer.data, root ? buffer.data : nullptr, buffer.count, how.type, how.op,
-                          static_cast<int>(opts.rootRank), group_.comm, request);
-    });
+    call->start(hx_reduce, hx_ireduce, root ? HX_IN_PLACE : buffer.data, root ? buffer.data : nullptr,
+                buffer.count, how.type, how.op, static_cast<int>(opts.rootRank), group_.comm);
     return made(kind, call, opts.timeout, tensors, tensors);
 }
 
@@ -100,9 +84,8 @@ void Backend::allgather_start(Pending &call, const at::Tensor &output, const at:
     const bool in_place = output.is_contiguous() && in.data == mine;
     const Buffer out = in_place ? writes(call, output) : writes_apart(call, output, input);
 
-    call.start([&](hx_request_t **request) {
-        return hx_iallgather(in_place ? HX_IN_PLACE : in.data, out.data, in.count, type_to_move(input), group_.comm, request);
-    });
+    call.start(hx_allgather, hx_iallgather, in_place ? HX_IN_PLACE : in.data, out.data,
+               in.count, type_to_move(input), group_.comm);
 }
 
 Work Backend::_allgather_base(at::Tensor &output, at::Tensor &input, const c10d::AllgatherOptions &opts)
@@ -121,8 +104,10 @@ Work Backend::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
 
     TORCH_CHECK(outputs.size() == inputs.size(), "hierax: ", call->name, ": ", outputs.size(), " outputs for ", inputs.size(),
                 " inputs");
+    call->group_begin();
     for (size_t i = 0; i < inputs.size(); i++)
         allgather_start(*call, outputs[i], inputs[i]);
+    group_start(*call);
     return made(kind, call, opts.timeout, inputs, outputs);
 }
 
@@ -137,9 +122,8 @@ void Backend::reduce_scatter_start(Pending &call, const at::Tensor &output, cons
     const Reduction how = reduction_of(call.name, input, op);
     const Buffer in = reads(call, input), out = writes_apart(call, output, input);
 
-    call.start([&](hx_request_t **request) {
-        return hx_ireduce_scatter_block(in.data, out.data, out.count, how.type, how.op, group_.comm, request);
-    });
+    call.start(hx_reduce_scatter_block, hx_ireduce_scatter_block, in.data, out.data, out.count, how.type, how.op,
+               group_.comm);
 }
 
 Work Backend::_reduce_scatter_base(at::Tensor &output, at::Tensor &input, const c10d::ReduceScatterOptions &opts)
@@ -158,8 +142,10 @@ Work Backend::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
 
     TORCH_CHECK(outputs.size() == inputs.size(), "hierax: ", call->name, ": ", outputs.size(), " outputs for ", inputs.size(),
                 " inputs");
+    call->group_begin();
     for (size_t i = 0; i < inputs.size(); i++)
         reduce_scatter_start(*call, outputs[i], inputs[i], opts.reduceOp);
+    group_start(*call);
     return made(kind, call, opts.timeout, inputs, outputs);
 }
 
@@ -168,7 +154,7 @@ Work Backend::barrier(const c10d::BarrierOptions &opts)
     const Kind kind = {OpType::BARRIER, "hierax:barrier"};
     const auto call = pending(kind);
 
-    call->start([&](hx_request_t **request) { return hx_ibarrier(group_.comm, request); });
+    call->start(hx_barrier, hx_ibarrier, group_.comm);
     return made(kind, call, opts.timeout, {}, {});
 }
 

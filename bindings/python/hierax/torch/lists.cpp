@@ -32,9 +32,7 @@ Work Backend::allgather(std::vector<Tensors> &outputs, Tensors &inputs, const c1
     check_list(call->name, outputs, input, getSize());
     const Buffer in = reads(*call, input);
     const Buffer out = writes_all(*call, outputs[0], &input);
-    call->start([&](hx_request_t **request) {
-        return hx_iallgather(in.data, out.data, in.count, type_to_move(input), group_.comm, request);
-    });
+    call->start(hx_allgather, hx_iallgather, in.data, out.data, in.count, type_to_move(input), group_.comm);
     const auto work = made(kind, call, opts.timeout, inputs, outputs[0]);
     work->lists_are(outputs);
     return work;
@@ -48,6 +46,7 @@ Work Backend::allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inputs
 
     TORCH_CHECK(outputs.size() == static_cast<size_t>(getSize()), "hierax: ", call->name, ": ", outputs.size(), " lists for ",
                 getSize(), " ranks");
+    call->group_begin();
     for (size_t i = 0; i < inputs.size(); i++) {
         Tensors of_ranks;
         for (const Tensors &list : outputs) {
@@ -57,10 +56,9 @@ Work Backend::allgather_coalesced(std::vector<Tensors> &outputs, Tensors &inputs
         }
         check_list(call->name, {of_ranks}, check(call->name, inputs[i]), getSize());
         const Buffer in = reads(*call, inputs[i]), out = writes_all(*call, of_ranks, &inputs[i]);
-        call->start([&](hx_request_t **request) {
-            return hx_iallgather(in.data, out.data, in.count, type_to_move(inputs[i]), group_.comm, request);
-        });
+        call->start(hx_allgather, hx_iallgather, in.data, out.data, in.count, type_to_move(inputs[i]), group_.comm);
     }
+    group_start(*call);
     const auto work = made(kind, call, opts.timeout, inputs, {});
     work->lists_are(outputs);
     return work;
@@ -77,10 +75,8 @@ Work Backend::gather(std::vector<Tensors> &outputs, Tensors &inputs, const c10d:
     if (root)
         check_list(call->name, outputs, input, getSize());
     const Buffer in = reads(*call, input), out = root ? writes_all(*call, outputs[0], &input) : Buffer{nullptr, 0};
-    call->start([&](hx_request_t **request) {
-        return hx_igather(in.data, out.data, in.count, type_to_move(input), static_cast<int>(opts.rootRank), group_.comm,
-                          request);
-    });
+    call->start(hx_gather, hx_igather, in.data, out.data, in.count,
+                type_to_move(input), static_cast<int>(opts.rootRank), group_.comm);
     return made(kind, call, opts.timeout, inputs, root ? outputs[0] : Tensors());
 }
 
@@ -95,10 +91,8 @@ Work Backend::scatter(Tensors &outputs, std::vector<Tensors> &inputs, const c10d
     if (root)
         check_list(call->name, inputs, output, getSize());
     const Buffer in = root ? reads_all(*call, inputs[0], &output) : Buffer{nullptr, 0}, out = writes(*call, output);
-    call->start([&](hx_request_t **request) {
-        return hx_iscatter(in.data, out.data, out.count, type_to_move(output), static_cast<int>(opts.rootRank), group_.comm,
-                           request);
-    });
+    call->start(hx_scatter, hx_iscatter, in.data, out.data, out.count,
+                type_to_move(output), static_cast<int>(opts.rootRank), group_.comm);
     return made(kind, call, opts.timeout, root ? inputs[0] : Tensors(), outputs);
 }
 
@@ -120,9 +114,8 @@ Work Backend::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs, con
     const Reduction how = reduction_of(call->name, output, opts.reduceOp);
     const Buffer in = reads_all(*call, inputs[0], &output), out = writes(*call, output);
     call->after([counts] {}); // Hierax reads them while the request exists
-    call->start([&](hx_request_t **request) {
-        return hx_ireduce_scatter(in.data, out.data, counts->data(), how.type, how.op, group_.comm, request);
-    });
+    call->start(hx_reduce_scatter, hx_ireduce_scatter, in.data, out.data,
+                counts->data(), how.type, how.op, group_.comm);
     return made(kind, call, opts.timeout, inputs[0], outputs);
 }
 

@@ -16,9 +16,7 @@ Work Backend::send(Tensors &tensors, int dest, int tag)
     const at::Tensor &tensor = check_one(call->name, tensors);
     const Buffer buffer = reads(*call, tensor);
 
-    call->start([&](hx_request_t **request) {
-        return hx_isend(buffer.data, buffer.count, type_to_move(tensor), dest, tag, group_.comm, request);
-    });
+    call->start_apart(hx_isend, buffer.data, buffer.count, type_to_move(tensor), dest, tag, group_.comm);
     return made(kind, call, c10d::kUnsetTimeout, tensors, tensors);
 }
 
@@ -30,9 +28,7 @@ Work Backend::recv(Tensors &tensors, int source, int tag)
     const Buffer buffer = writes(*call, tensor);
 
     call->source = source;
-    call->start([&](hx_request_t **request) {
-        return hx_irecv(buffer.data, buffer.count, type_to_move(tensor), source, tag, group_.comm, request);
-    });
+    call->start_apart(hx_irecv, buffer.data, buffer.count, type_to_move(tensor), source, tag, group_.comm);
     return made(kind, call, c10d::kUnsetTimeout, tensors, tensors);
 }
 
@@ -44,7 +40,8 @@ Work Backend::recvAnysource(Tensors &tensors, int tag)
     const at::Tensor tensor = check_one(call->name, tensors);
     const Buffer buffer = writes(*call, tensor);
 
-    call->first([call = call.get(), buffer, type = type_to_move(tensor), tag, comm = group_.comm, size = getSize()] {
+    TORCH_CHECK(!call->gathers(), "hierax: ", call->name,
+                ": a receive from any source cannot be coalesced. Make the call after endCoalescing, or name the source");    call->first([call = call.get(), buffer, type = type_to_move(tensor), tag, comm = group_.comm, size = getSize()] {
         for (int source = 0; source < size; source++) {
             int found = 0;
             const hx_status_t status = hx_iprobe(source, tag, comm, &found, nullptr);
@@ -53,8 +50,7 @@ Work Backend::recvAnysource(Tensors &tensors, int tag)
             if (!found)
                 continue;
             call->source = source;
-            call->start(
-                [&](hx_request_t **request) { return hx_irecv(buffer.data, buffer.count, type, source, tag, comm, request); });
+            call->start_apart(hx_irecv, buffer.data, buffer.count, type, source, tag, comm);
             return true;
         }
         return false;

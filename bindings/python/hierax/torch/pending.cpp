@@ -7,12 +7,55 @@
 namespace hierax
 {
 
+std::mutex Pending::starting;
+
 void Pending::started(hx_status_t status, hx_request_t *request)
 {
     if (status == HX_SUCCESS)
         requests_.push_back(request);
     else
         fail(name, status, comm_);
+}
+
+void Pending::failed(hx_status_t status)
+{
+    if (status != HX_SUCCESS && failure_.empty())
+        failure_ = failure_text(name, status, comm_);
+}
+
+// A wait tells the errors: other calls of the group may be under way, and use the tensors.
+void Pending::group_start()
+{
+    const std::lock_guard<std::mutex> lock(starting);
+    hx_request_t *request = nullptr;
+
+    if (!recorded_.empty()) {
+        failed(hx_group_begin(comm_));
+        for (auto call = recorded_.begin(); call != recorded_.end() && failure_.empty(); ++call)
+            failed((*call)(nullptr));
+        failed(hx_group_end(comm_, &request));
+        requests_.push_back(request);
+    }
+    for (const auto &start : apart_) {
+        failed(start(&request));
+        requests_.push_back(request);
+    }
+    recorded_.clear();
+    apart_.clear();
+    gathers_ = false;
+}
+
+template <typename Item> static void append(std::vector<Item> &items, std::vector<Item> &more)
+{
+    std::move(more.begin(), more.end(), std::back_inserter(items));
+}
+
+void Pending::take(Pending &other)
+{
+    append(recorded_, other.recorded_);
+    append(apart_, other.apart_);
+    append(kept_, other.kept_);
+    append(after_, other.after_);
 }
 
 bool Pending::done()
@@ -36,7 +79,7 @@ std::string Pending::failure()
     return done_ ? failure_ : "";
 }
 
-// Become the thread that drives the call. False: it is complete, or `until` has passed.
+// May this thread drive the call? False: it is complete, or `until` has passed.
 bool Pending::claim(std::unique_lock<std::mutex> &lock, Time until)
 {
     while (claimed_ && !done_)
@@ -44,15 +87,29 @@ bool Pending::claim(std::unique_lock<std::mutex> &lock, Time until)
             changed_.wait(lock);
         else if (changed_.wait_until(lock, until) == std::cv_status::timeout)
             break;
-    if (claimed_ || done_)
-        return false;
+    return !claimed_ && !done_;
+}
+
+// This thread drives the call meanwhile. action() returns true if all requests are complete. True: the call is complete.
+template <typename Action> bool Pending::driven(std::unique_lock<std::mutex> &lock, Action action)
+{
     claimed_ = true;
-    return true;
+    lock.unlock();
+    if (action()) {
+        finish();
+        return true;
+    }
+    lock.lock();
+    claimed_ = false;
+    changed_.notify_all();
+    return false;
 }
 
 // By the thread that has the claim.
 bool Pending::first_done()
 {
+    if (gathers_)
+        return false;
     try {
         if (first_ && !first_())
             return false;
@@ -74,8 +131,7 @@ bool Pending::requests_test()
         if (!request)
             continue;
         const hx_status_t status = hx_test(request, &complete);
-        if (status != HX_SUCCESS && failure_.empty())
-            failure_ = failure_text(name, status, comm_);
+        failed(status);
         if (complete || status != HX_SUCCESS)
             request = nullptr;
         else
@@ -113,10 +169,8 @@ void Pending::requests_watch()
 bool Pending::requests_end()
 {
     for (hx_request_t *&request : requests_) {
-        const hx_status_t status = request ? hx_wait(request) : HX_SUCCESS;
+        failed(request ? hx_wait(request) : HX_SUCCESS);
         request = nullptr;
-        if (status != HX_SUCCESS && failure_.empty())
-            failure_ = failure_text(name, status, comm_);
     }
     return true;
 }
@@ -149,8 +203,8 @@ void Pending::finish()
             for (const auto &action : after_)
                 action();
     }
-    if (profiled)
-        profiled();
+    for (const auto &end : profiled)
+        end();
     {
         const std::lock_guard<std::mutex> lock(mutex_);
         done_ = true;
@@ -167,17 +221,15 @@ void Pending::finish()
 bool Pending::watch()
 {
     std::unique_lock<std::mutex> lock(mutex_);
+    bool started = false;
 
     if (done_ || claimed_)
         return done_;
-    claimed_ = true;
-    lock.unlock();
-    const bool started = first_done();
-    if (started)
-        requests_watch();
-    lock.lock();
-    claimed_ = false;
-    changed_.notify_all();
+    driven(lock, [&] {
+        if ((started = first_done()))
+            requests_watch();
+        return false;
+    });
     return started;
 }
 
@@ -187,16 +239,7 @@ bool Pending::poll()
 
     if (done_ || claimed_ || (watches_ && watched_ > 0))
         return done_;
-    claimed_ = true;
-    lock.unlock();
-    if (watches_ ? requests_end() : requests_test()) {
-        finish();
-        return true;
-    }
-    lock.lock();
-    claimed_ = false;
-    changed_.notify_all();
-    return false;
+    return driven(lock, [&] { return watches_ ? requests_end() : requests_test(); });
 }
 
 bool Pending::wait(Time until)
@@ -205,15 +248,7 @@ bool Pending::wait(Time until)
 
     if (!claim(lock, until))
         return done_;
-    lock.unlock();
-    if (requests_wait(until)) {
-        finish();
-        return true;
-    }
-    lock.lock();
-    claimed_ = false;
-    changed_.notify_all();
-    return false;
+    return driven(lock, [&] { return requests_wait(until); });
 }
 
 void Pending::notify(std::function<void()> action)

@@ -4,6 +4,7 @@
 #pragma once
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -27,13 +28,30 @@ public:
     // ---- while the call is made
     void keep(const at::Tensor &tensor) { kept_.push_back(tensor); } // until the call is complete
     void after(std::function<void()> action) { after_.push_back(std::move(action)); }
-    // Start one more request: start(&request) calls hx_i<name>. Throws if it fails.
-    template <typename Start> void start(Start start)
+    // Start one more request: call(arguments..., &request). Throws if it fails. call: hx_iallreduce; blocks: hx_allreduce, by which
+    // a group records it. Groups do not record messages.
+    template <typename Blocks, typename Start, typename... Arguments>
+    void start(Blocks *blocks, Start *call, Arguments... arguments)
     {
-        hx_request_t *request = nullptr;
-        const hx_status_t status = start(&request);
-        started(status, request);
+        if (gathers_)
+            recorded_.push_back([=](hx_request_t **) { return blocks(arguments...); });
+        else
+            start_now(call, arguments...);
     }
+    template <typename Start, typename... Arguments> void start_apart(Start *call, Arguments... arguments)
+    {
+        if (gathers_)
+            apart_.push_back([=](hx_request_t **request) { return call(arguments..., request); });
+        else
+            start_now(call, arguments...);
+    }
+
+    // Requests between these two are started by the second one: the collectives as one group of Hierax.
+    void group_begin() { gathers_ = true; }
+    void group_start();
+    bool gathers() const { return gathers_; } // the call has not been started yet
+    // Add what `other` has gathered.
+    void take(Pending &other);
 
     // There is no request yet: action() starts them and returns true, or false if it must be called again, soon.
     void first(std::function<bool()> action) { first_ = std::move(action); }
@@ -55,12 +73,21 @@ public:
     void notify(std::function<void()> action);
 
     const char *const name;
-    std::function<void()> profiled; // called at the end
-    int source = -1;                // of a message
+    std::vector<std::function<void()>> profiled; // called at the end
+    int source = -1;                             // of a message
 
 private:
+    template <typename Start, typename... Arguments> void start_now(Start *call, Arguments... arguments)
+    {
+        const std::lock_guard<std::mutex> lock(starting);
+        hx_request_t *request = nullptr;
+        const hx_status_t status = call(arguments..., &request);
+        started(status, request);
+    }
     void started(hx_status_t status, hx_request_t *request);
+    void failed(hx_status_t status);
     bool claim(std::unique_lock<std::mutex> &lock, Time until);
+    template <typename Action> bool driven(std::unique_lock<std::mutex> &lock, Action action);
     bool first_done();
     bool requests_test();
     bool requests_end();
@@ -70,6 +97,9 @@ private:
     void finish();
 
     hx_comm_t *const comm_;
+    static std::mutex starting; // Hierax records every call while a group is open
+    std::atomic<bool> gathers_{false};
+    std::vector<std::function<hx_status_t(hx_request_t **)>> recorded_, apart_;
     std::vector<hx_request_t *> requests_; // NULL: complete
     std::vector<at::Tensor> kept_;
     std::function<bool()> first_;

@@ -13,7 +13,6 @@ static struct {
     std::mutex mutex;
     hx_comm_t *comm;
     std::vector<int64_t> members;
-    std::chrono::milliseconds timeout;
     int groups;
     pid_t pid;
 } world;
@@ -22,7 +21,8 @@ std::string failure_text(const char *call, hx_status_t status, const hx_comm_t *
 {
     const std::string detail = hx_error_detail(comm);
 
-    return c10::str("hierax: ", call, ": ", detail.empty() ? "" : detail + " ", "(", hx_strerror(status), ")");
+    // programs know a time-out by PyTorch's own words
+    return c10::str("hierax: ", call, ": ", status == HX_ERR_TIMEOUT ? "Timed out without progress: " : "", detail.empty() ? "" : detail + " ", "(", hx_strerror(status), ")");
 }
 
 void fail(const char *call, hx_status_t status, const hx_comm_t *comm)
@@ -92,20 +92,24 @@ static c10::intrusive_ptr<c10d::Store> store_of_this_start(const c10::intrusive_
     return c10::make_intrusive<c10d::PrefixStore>(c10::str("hierax/", start), store);
 }
 
+static double seconds(std::chrono::milliseconds time)
+{
+    return static_cast<double>(time.count()) / 1000;
+}
+
 static void world_start(const c10::intrusive_ptr<c10d::Store> &store, int rank, const std::vector<int64_t> &members,
                         std::chrono::milliseconds timeout)
 {
     Meeting meeting{store_of_this_start(store, rank), static_cast<int>(members.size()), 0, ""};
     const hx_bootstrap_t bootstrap = {rank, meeting.size, store_put, store_fence, store_get, &meeting};
-    const std::string seconds = c10::str("HX_TIMEOUT=", timeout.count() / 1000.0);
-    const char *settings[] = {seconds.c_str(), "HX_PROGRESS_THREAD=1", nullptr};
+    const std::string limit = c10::str("HX_TIMEOUT=", seconds(timeout));
+    const char *settings[] = {limit.c_str(), "HX_PROGRESS_THREAD=1", nullptr};
     const hx_config_t config = {&bootstrap, settings};
     const hx_status_t status = hx_init_with(&config, &world.comm);
 
     TORCH_CHECK_WITH(DistBackendError, status == HX_SUCCESS, failure_text("start", status, nullptr),
                      meeting.error.empty() ? "" : ". The store says: ", meeting.error);
     world.members = members;
-    world.timeout = timeout;
     world.pid = getpid();
 }
 
@@ -143,6 +147,7 @@ Group world_join(const c10::intrusive_ptr<c10d::Store> &store, int rank, const s
         const hx_status_t status = hx_comm_group(world.comm, places.data(), static_cast<int>(places.size()), &group.comm);
         if (status != HX_SUCCESS)
             fail("new_group", status, world.comm);
+        hx_comm_set_timeout(group.comm, seconds(timeout));
     }
     world.groups++;
     return group;
@@ -166,11 +171,6 @@ void world_leave(Group &group, bool orderly)
             world.comm = nullptr;
         }
     }
-}
-
-std::chrono::milliseconds world_timeout()
-{
-    return world.timeout;
 }
 
 } // namespace hierax

@@ -18,16 +18,14 @@ struct Group {
 };
 
 // Join a group: `members` in the order of their ranks there, this process being number `rank`. Blocking; all members call it.
-// The first group of a process gives its time-out to the world (HX_TIMEOUT). Throws with Hierax's own text.
+// Hierax ends a call that makes no progress for `timeout`. The first group's also holds for starts and ends of groups (HX_TIMEOUT). Throws
+// with Hierax's own text.
 Group world_join(const c10::intrusive_ptr<c10d::Store> &store, int rank, const std::vector<int64_t> &members,
                  std::chrono::milliseconds timeout);
 
 // Leave a group. The last group also stops Hierax: this waits until all ranks of the world have left their groups. `orderly`
 // false: an exception ends this process. Hierax then stays as it is, and for the other ranks this rank dies with its process.
 void world_leave(Group &group, bool orderly);
-
-// The time after which Hierax itself ends a call.
-std::chrono::milliseconds world_timeout();
 
 // DistBackendError with the detail of the last error on comm, or of this thread if comm is NULL.
 [[noreturn]] void fail(const char *call, hx_status_t status, const hx_comm_t *comm);
