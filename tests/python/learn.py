@@ -106,6 +106,15 @@ def small_check(folder):
     demand(done.returncode == 0 and os.path.exists(os.path.join(site, "tour.html")), f"--ranks 2: {done.stderr}")
 
 
+def package_check():
+    """Debian's package suggests what the pages are made with."""
+    control = open(os.path.join(TOP, "tools", "packaging", "debian", "control"), encoding="utf-8").read()
+    suggested = re.search(r"^Package: python3-hierax\n(?:.+\n)*?Suggests: (.*)", control, re.M)[1].split(", ")
+    source = open(os.path.join(TOP, "bindings", "python", "hierax", "learn", "site.py"), encoding="utf-8").read()
+    for package in [*re.search(r'^DEBIAN = "(.*)"', source, re.M)[1].split(), "python3-jinja2"]:
+        demand(package in suggested, f"tools/packaging/debian/control: python3-hierax does not suggest {package}")
+
+
 def refused_check():
     for words, text in (
         (["--points", "/no/such/file"], "No such file"),
@@ -142,6 +151,7 @@ def main():
     every = sys.argv[1:] == ["all"]
     lines = {**lines_read("--max-ranks", str(RANKS)), **lines_read(*[word for shape in SHAPES for word in ("--shape", shape)])}
     plans_check([plan for plan in lines.values() if every or len(plan["ranks"]) <= 5 or "," in plan["shape"]])
+    package_check()
     if not shutil.which("chromium"):
         skip("no chromium")
     with tempfile.TemporaryDirectory() as folder:
