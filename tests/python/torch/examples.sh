@@ -45,6 +45,10 @@ sent=$(sed -n 's/^hierax stats: all 2 ranks: net_bytes_sent  *\([0-9]*\) .*/\1/p
 [ "${sent:-0}" -ge 1639872 ] && [ "${sent:-0}" -le 1645000 ] ||
     fail "Hierax sent ${sent:-no} bytes between the nodes; 6 steps of 2 ranks are 12 x 136656"
 
+lesson 2 1 0 ddp_speed.py
+grep -qE '^ddp_speed: median time of a step: hierax [0-9.]+ ms, gloo [0-9.]+ ms, no communication [0-9.]+ ms; 6 steps of each' "$tmp/out" ||
+    { fail "ddp_speed.py prints no times:"; cat "$tmp/out" >&2; }
+
 under_torchrun 2 "$lessons/ddp.py" --small || { fail "ddp.py under torchrun: exit $?"; tail -n 20 "$tmp/out" >&2; }
 grep -q '^ddp: .*One process has the same weights' "$tmp/out" || fail "ddp.py under torchrun says nothing"
 

@@ -37,6 +37,10 @@ class Layer:
             self.part.grad /= self.p
             for weight in weights:
                 weight.grad = None
+            self.scattered()
+
+    def scattered(self):
+        """For ZeRO-3: the layer is done with this step's backward."""
 
 
 def main(lesson):

@@ -1,61 +1,45 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """ZeRO-3: a rank keeps 1/p of everything. A layer's weights are gathered when they are needed, and dropped after it.
 
-Forward gathers a block, uses and drops it; backward gathers it once more, and reduces and scatters its gradients. The embeddings
-and the last layers are gathered once a step: forward ends where backward begins, so they stay.
+Forward gathers a block, uses and drops it; backward gathers it once more, and reduces and scatters its gradients, as in zero2.py.
+The embeddings and the last layers are gathered once a step: forward ends where backward begins, so they stay.
 Bytes: each block moves three times, (p-1)/p each: 1.5 times DDP's. The others move twice.
 Memory of a rank: 4 N/p numbers, and one block.
 Source: Rajbhandari et al., "ZeRO", SC 2020, section 7.3. torch's own is FSDP: see fsdp.py."""
-import torch
 import torch.distributed as dist
-from lesson import Flat, run
-from torch import nn
+from lesson import run
+from zero2 import Layer
 
 
-class Layer:
-    """Some parameters, of which each rank has a part. `there` counts the bytes of all layers that are gathered now, and the
-    most."""
+class Gathered(Layer):
+    """A layer of ZeRO-2 whose weights are there only from gather to drop. `there` counts the bytes of all layers that are gathered
+    now, and the most."""
     there = most = 0
 
     def __init__(self, parameters, lesson):
-        self.flat, self.p, self.waits = Flat(parameters, lesson.size), lesson.size, len(parameters)
-        self.part = nn.Parameter(self.flat.weights.chunk(self.p)[lesson.rank].clone())
-        self.bytes, self.flat.gradient = self.flat.weights.nbytes, None
-        for weight in parameters:
-            weight.grad = None
-            weight.register_post_accumulate_grad_hook(self.arrived)
+        super().__init__(parameters, lesson)
+        self.bytes = self.flat.weights.nbytes
         self.flat.weights.untyped_storage().resize_(0)
 
     def gather(self, *_):
         """The parameters are views of this memory. Autograd keeps views too, and finds the weights when they are back."""
         self.flat.weights.untyped_storage().resize_(self.bytes)
         dist.all_gather_into_tensor(self.flat.weights, self.part.detach())
-        Layer.there += self.bytes
-        Layer.most = max(Layer.most, Layer.there)
+        Gathered.there += self.bytes
+        Gathered.most = max(Gathered.most, Gathered.there)
 
     def drop(self, *_):
         self.flat.weights.untyped_storage().resize_(0)
-        Layer.there -= self.bytes
+        Gathered.there -= self.bytes
 
-    def arrived(self, _):
-        self.waits -= 1
-        if self.waits == 0:
-            self.waits, weights = len(self.flat.parameters), self.flat.parameters
-            whole = torch.cat([weight.grad.flatten() for weight in weights])
-            whole = nn.functional.pad(whole, (0, self.flat.weights.numel() - whole.numel()))
-            self.part.grad = torch.empty_like(self.part)
-            dist.reduce_scatter_tensor(self.part.grad, whole)
-            self.part.grad /= self.p
-            for weight in weights:
-                weight.grad = None
-            self.drop()
+    scattered = drop  # backward has used the weights
 
 
 def main(lesson):
     model, losses, p = lesson.model(), [], lesson.size
-    Layer.there = Layer.most = 0
-    others = Layer([weight for name, weight in model.named_parameters() if not name.startswith("blocks.")], lesson)
-    blocks = [Layer(list(block.parameters()), lesson) for block in model.blocks]
+    Gathered.there = Gathered.most = 0
+    others = Gathered([weight for name, weight in model.named_parameters() if not name.startswith("blocks.")], lesson)
+    blocks = [Gathered(list(block.parameters()), lesson) for block in model.blocks]
     for block, layer in zip(model.blocks, blocks):
         block.register_forward_pre_hook(layer.gather)
         block.register_forward_hook(layer.drop)
@@ -68,7 +52,7 @@ def main(lesson):
             loss.backward()
             optimizer.step()
         losses.append(lesson.mean(loss))
-    lesson.say(f"gathered weights of a rank: at most {Layer.most / 1e6:.3g} MB at a time; all weights: "
+    lesson.say(f"gathered weights of a rank: at most {Gathered.most / 1e6:.3g} MB at a time; all weights: "
                f"{4 * lesson.numbers / 1e6:.3g} MB")
     for layer in (*blocks, others):
         layer.gather()
