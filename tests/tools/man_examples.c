@@ -100,8 +100,10 @@ if (status == HX_SUCCESS)
 /* end */
 /* hx_comm_agree hx_comm_shrink */
 hx_comm_t *survivors;
-int fine = hx_allreduce(in, out, n, HX_FLOAT32, HX_SUM, half) == HX_SUCCESS;
+int fine;
 
+status = hx_allreduce(in, out, n, HX_FLOAT32, HX_SUM, half);
+fine = status == HX_SUCCESS;
 if (!fine)
     hx_comm_revoke(half); /* so that all ranks leave its calls */
 status = hx_comm_agree(half, &fine, NULL);
