@@ -192,11 +192,14 @@ hx_status_t hx_comm_check_open(const struct hx_comm *comm, const char *name)
 /* Has another rank revoked it? A communicator that has failed is not waited in, so look at the network here. */
 static void revocation_look(struct hx_comm *comm)
 {
+    const struct hx_failure *failure;
+
     if (comm->members.failed && comm->members.failed != HX_ERR_REVOKED)
         hx_progress_all(&comm->world->process);
     if (!comm->engine.mine || !hx_failure_revoked(&comm->engine, &comm->revocations_seen) || comm->members.failed == HX_ERR_REVOKED)
         return;
-    hx_recall("another rank has revoked this communicator (hx_comm_revoke)");
+    failure = hx_failure_look(&comm->engine, HX_SUCCESS); /* it records who has revoked, for this rank too */
+    hx_recall(failure ? failure->text : "");
     comm_break(comm, HX_ERR_REVOKED);
 }
 

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Failed communicators on one node, and the questions that ranks ask other nodes: see failure.h. */
 #include "runtime/engine/failure.h"
+#include <stdio.h>
 
-static const struct hx_failure revocation = {HX_ERR_REVOKED, -1, "a rank has revoked this communicator (hx_comm_revoke)"};
+#define REVOKER_BIT 2 /* a row's word says who has revoked, from this bit on */
 
-static void revocation_note(const struct hx_engine *blocking)
+static int is_revoked(int32_t failed)
 {
-    if (atomic_load_explicit(&blocking->mine->failed, memory_order_relaxed) == HX_REVOKED)
+    return (failed & ((1 << REVOKER_BIT) - 1)) == HX_REVOKED;
+}
+
+static void revocation_note(const struct hx_engine *blocking, int revoker)
+{
+    if (is_revoked(atomic_load_explicit(&blocking->mine->failed, memory_order_relaxed)))
         return;
-    atomic_store_explicit(&blocking->mine->failed, HX_REVOKED, memory_order_relaxed); /* no other data depends on it */
+    /* relaxed: no other data depends on it */
+    atomic_store_explicit(&blocking->mine->failed, HX_REVOKED | revoker << REVOKER_BIT, memory_order_relaxed);
     /* release pairs with the acquire in hx_failure_revoked */
     atomic_fetch_add_explicit(&blocking->node.shared->header->revocations, 1, memory_order_release);
 }
@@ -23,7 +30,7 @@ int hx_failure_revoked(const struct hx_engine *engine, uint32_t *seen)
         return 0;
     *seen = now;
     for (int i = 0; i < node->n; i++)
-        if (atomic_load_explicit(&hx_node_control(node, i)->failed, memory_order_relaxed) == HX_REVOKED)
+        if (is_revoked(atomic_load_explicit(&hx_node_control(node, i)->failed, memory_order_relaxed)))
             return 1;
     return 0;
 }
@@ -34,7 +41,7 @@ void hx_failure_note(const struct hx_engine *engine, const struct hx_failure *fa
     const struct hx_node *node = &blocking->node;
 
     if (failure->status == HX_ERR_REVOKED) {
-        revocation_note(blocking);
+        revocation_note(blocking, failure->rank);
         return;
     }
     if (atomic_load_explicit(&blocking->mine->failed, memory_order_relaxed) != HX_WORKS)
@@ -46,13 +53,16 @@ void hx_failure_note(const struct hx_engine *engine, const struct hx_failure *fa
 
 const struct hx_failure *hx_failure_of(const struct hx_engine *engine, int i)
 {
+    static _Thread_local struct hx_failure revocation;
     const struct hx_node *node = &engine->members->blocking->node;
+    const int32_t failed = atomic_load_explicit(&hx_node_control(node, i)->failed, memory_order_acquire);
 
-    switch (atomic_load_explicit(&hx_node_control(node, i)->failed, memory_order_acquire)) {
-    case HX_WORKS: return NULL;
-    case HX_REVOKED: return &revocation;
-    default: return &node->failures[node->rows[i]];
-    }
+    if (!is_revoked(failed))
+        return failed == HX_WORKS ? NULL : &node->failures[node->rows[i]];
+    revocation.status = HX_ERR_REVOKED;
+    revocation.rank = failed >> REVOKER_BIT;
+    snprintf(revocation.text, sizeof(revocation.text), "rank %d has revoked this communicator (hx_comm_revoke)", revocation.rank);
+    return &revocation;
 }
 
 const struct hx_failure *hx_failure_look(const struct hx_engine *engine, hx_status_t but)

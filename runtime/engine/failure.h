@@ -23,15 +23,14 @@
 
 #include "runtime/engine/engine.h"
 
-/* Record that the engine's communicator has failed for this rank. Only the first failure is kept, but HX_ERR_REVOKED replaces any. Its text and
- * rank are always the same. failure->rank is a rank of the
- * communicator. */
+/* Record that the engine's communicator has failed for this rank. Only the first failure is kept, but HX_ERR_REVOKED replaces any.
+ * failure->rank is a rank of the communicator; for HX_ERR_REVOKED it is the one that has revoked. */
 void hx_failure_note(const struct hx_engine *engine, const struct hx_failure *failure);
 
 /* Has a rank of this node recorded that the communicator is revoked? *seen: what this function has seen last; 0 at first. */
 int hx_failure_revoked(const struct hx_engine *engine, uint32_t *seen);
 
-/* The failure that member i of this node has recorded; NULL: none. */
+/* The failure that member i of this node has recorded; NULL: none. If it is a revocation, the result is good until this thread's next look. */
 const struct hx_failure *hx_failure_of(const struct hx_engine *engine, int i);
 
 /* Has a rank of this node recorded a failure of the engine's communicator, with a status other than but? The failure may be its

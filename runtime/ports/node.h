@@ -105,7 +105,7 @@ struct hx_doorbell { /* of one process; written by it alone, but for bell */
     struct hx_heard heard;
 };
 
-enum hx_control_failed { HX_WORKS, HX_FAILED, HX_REVOKED };
+enum hx_control_failed { HX_WORKS, HX_FAILED, HX_REVOKED /* with the rank that has revoked: see failure.c */ };
 
 struct hx_control { /* of one rank in one context; written by it alone, but for asks */
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t entered; /* stamp of the last call this rank has entered: (call << HX_SLICE_BITS) +
