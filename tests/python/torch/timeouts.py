@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Time-outs of groups, shorter and longer than that of the first one, of single waits, an abort by another thread, a dropped receive, and all of it again after a new start."""
+"""Time-outs of groups, shorter and longer than that of the first one, and of single waits. An abort by another thread, and a dropped
+receive. All of it again after a new start."""
 import contextlib
 import datetime
 import threading

@@ -32,8 +32,8 @@ c10::intrusive_ptr<Call> Backend::made(const Kind &kind, const std::shared_ptr<P
     if (live_.size() >= 64)
         live_.erase(std::remove_if(live_.begin(), live_.end(), [](const auto &call) { return call.expired(); }), live_.end());
     live_.push_back(pending);
-    return c10::make_intrusive<Call>(coalesced_ ? coalesced_ : pending, getRank(), kind.type, kind.title, inputs, std::move(outputs),
-                                     timeout == c10d::kUnsetTimeout ? timeout_ : timeout, timeout_);
+    return c10::make_intrusive<Call>(coalesced_ ? coalesced_ : pending, getRank(), kind.type, kind.title, inputs,
+                                     std::move(outputs), timeout == c10d::kUnsetTimeout ? timeout_ : timeout, timeout_);
 }
 
 static const char COALESCED[] = "hierax:coalesced";

@@ -41,7 +41,8 @@ Work Backend::recvAnysource(Tensors &tensors, int tag)
     const Buffer buffer = writes(*call, tensor);
 
     TORCH_CHECK(!call->gathers(), "hierax: ", call->name,
-                ": a receive from any source cannot be coalesced. Make the call after endCoalescing, or name the source");    call->first([call = call.get(), buffer, type = type_to_move(tensor), tag, comm = group_.comm, size = getSize()] {
+                ": a receive from any source cannot be coalesced. Make the call after endCoalescing, or name the source");
+    call->first([call = call.get(), buffer, type = type_to_move(tensor), tag, comm = group_.comm, size = getSize()] {
         for (int source = 0; source < size; source++) {
             int found = 0;
             const hx_status_t status = hx_iprobe(source, tag, comm, &found, nullptr);

@@ -22,7 +22,8 @@ std::string failure_text(const char *call, hx_status_t status, const hx_comm_t *
     const std::string detail = hx_error_detail(comm);
 
     // programs know a time-out by PyTorch's own words
-    return c10::str("hierax: ", call, ": ", status == HX_ERR_TIMEOUT ? "Timed out without progress: " : "", detail.empty() ? "" : detail + " ", "(", hx_strerror(status), ")");
+    return c10::str("hierax: ", call, ": ", status == HX_ERR_TIMEOUT ? "Timed out without progress: " : "",
+                    detail.empty() ? "" : detail + " ", "(", hx_strerror(status), ")");
 }
 
 void fail(const char *call, hx_status_t status, const hx_comm_t *comm)

@@ -18,8 +18,8 @@ struct Group {
 };
 
 // Join a group: `members` in the order of their ranks there, this process being number `rank`. Blocking; all members call it.
-// Hierax ends a call that makes no progress for `timeout`. The first group's also holds for starts and ends of groups (HX_TIMEOUT). Throws
-// with Hierax's own text.
+// Hierax ends a call that makes no progress for `timeout`. The first group's also holds for starts and ends of groups (HX_TIMEOUT).
+// Throws with Hierax's own text.
 Group world_join(const c10::intrusive_ptr<c10d::Store> &store, int rank, const std::vector<int64_t> &members,
                  std::chrono::milliseconds timeout);
 
