@@ -183,6 +183,8 @@ static hx_status_t grow(struct growth *g, hx_comm_t **bigger)
             turn_take(g, &notice);
         if ((status = notice_share(g, &notice)) != HX_SUCCESS)
             return status;
+        if (notice.state != GO && (status = agree(g, HX_SUCCESS, &worst)) != HX_SUCCESS)
+            return status; /* rank 0 has not awaited the others in the broadcast, but does so here */
         if (notice.state == GO) {
             if ((status = session_open(g, &notice.session, &worst, bigger)) != HX_SUCCESS || worst == HX_SUCCESS)
                 return status;

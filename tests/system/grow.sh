@@ -139,6 +139,30 @@ done
 
 HX_STORE=$at/test timeout 60 "$run" -n 2 -- "$here/grown" none 1.2 2>"$tmp/err" || { fail "no process joins: exit $?"; cat "$tmp/err" >&2; }
 
+# a member dies while the members wait for a process: the others learn it soon
+for victim in 0 2; do
+    store_stop
+    store_start # it knows of no members now
+    for ((r = 0; r < 3; r++)); do
+        HX_STORE=$at/test HX_NODES=1 HX_ROOT=localhost:$((port + 3 + victim)) HX_RANK=$r HX_SIZE=3 timeout 100 "$here/grown" none 90 \
+            >"$tmp/out.$r" 2>"$tmp/err.$r" &
+        members[r]=$!
+    done
+    for ((i = 0; i < 1500; i++)); do # the store knows the members when rank 0 has asked it
+        kill -USR1 $store_pid
+        sleep 0.02
+        grep -q '^test: generation 0, 3 members' "$tmp/store" && break
+    done
+    start=$(now)
+    pkill -KILL -P "${members[victim]}"
+    for ((r = 0; r < 3; r++)); do
+        wait "${members[r]}" && fail "rank $r has grown without rank $victim"
+        [ $r = $victim ] || has "$tmp/err.$r" "rank $victim has died" "rank $r when rank $victim dies"
+    done
+    (($(now) - start < 30000)) || fail "the death of rank $victim: it took $(($(now) - start)) ms until the others ended"
+done
+: >"$tmp/out"
+
 # wrong: newcomers
 refuses() { # TEXT COMMAND...: the newcomer's error has the text
     timeout 60 "${@:2}" >"$tmp/out" 2>"$tmp/err" && fail "${*:2} has joined"
