@@ -284,6 +284,7 @@ static void wait_for_work(struct front *front)
     const int input = front->started && front->input_open && front->input_taken && !front->leaving;
     fds[0] = (struct pollfd){.fd = front->none.signal_fd, .events = POLLIN};
     fds[1] = (struct pollfd){.fd = input ? STDIN_FILENO : -1, .events = POLLIN};
+    fds[2] = (struct pollfd){.fd = -1};
     int n = OWN_POLLS + output->n + OUTLETS;
     for (int i = 0; i < front->n_hosts; i++) {
         const struct host *host = &front->hosts[i];
