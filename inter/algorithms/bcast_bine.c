@@ -17,7 +17,7 @@ static void build(struct hx_builder *b)
         return;
     }
     if (!hx_bine_is_root(&t))
-        hx_join(b, hx_recv_from(b, t.rounds - t.folds, hx_bine_partner(b, &t, t.folds), all));
+        hx_join_one(b, hx_recv_from(b, t.rounds - t.folds, hx_bine_partner(b, &t, t.folds), all));
     for (int m = hx_bine_children(&t); m >= 1; m--)
         hx_send_to(b, t.rounds - m, hx_bine_partner(b, &t, m), all);
     if (t.has_leaf)

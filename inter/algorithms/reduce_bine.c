@@ -10,7 +10,7 @@
 /* sum = partial op what comes. */
 static struct hx_ref add(struct hx_builder *b, int round, int member, struct hx_ref partial, struct hx_ref sum)
 {
-    hx_join(b, hx_recv_from(b, round, member, hx_row(0, 0, 1)));
+    hx_join_one(b, hx_recv_from(b, round, member, hx_row(0, 0, 1)));
     hx_reduce_rows(b, sum, 0, 2, partial.space, 0);
     return sum;
 }

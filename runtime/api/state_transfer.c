@@ -192,15 +192,15 @@ static void ended_stall(void *ctx)
 /* Until a message ends. The one that has been under way longest tells how long this takes. */
 static void slots_await(struct transfer *t)
 {
-    struct hx_process *process = &t->state->comm->world->process;
+    struct hx_comm *comm = t->state->comm;
     struct slot *oldest = NULL;
-    struct hx_wait wait = {.look = ended_look, .slow = ended_stall, .ctx = t, .timeout_s = process->env->timeout};
+    struct hx_wait wait = {.look = ended_look, .slow = ended_stall, .ctx = t, .timeout_s = *comm->members.timeout_s};
 
     for (struct slot *slot = t->slots; slot < t->slots + WINDOW; slot++)
         if (slot->used && (!oldest || slot->order < oldest->order))
             oldest = slot;
     wait.wait_clock = &oldest->call.wait_clock;
-    if (hx_wait_until(&process->waiter, &wait) != HX_SUCCESS)
+    if (hx_wait_until(&comm->world->process.waiter, &wait) != HX_SUCCESS)
         hx_message_late(&oldest->call);
 }
 

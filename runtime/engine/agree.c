@@ -417,8 +417,8 @@ static hx_status_t late_fail(const struct hx_agree *a, const char *name)
 
     while (rank < a->members->size - 1 && !waits_for(a, rank))
         rank++;
-    return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (HX_TIMEOUT) for rank %d, which has not made this call; call hx_comm_revoke so that "
-                   "all ranks come here", name, a->process->env->timeout, rank);
+    return hx_fail(HX_ERR_TIMEOUT, "%s: waited %g s (%s) for rank %d, which has not made this call; call hx_comm_revoke so that "
+                   "all ranks come here", name, *a->members->timeout_s, a->members->timeout_by, rank);
 }
 
 /* A1 */
@@ -447,7 +447,7 @@ hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, str
     give(a, words);
     a->is_open = 1;
     a->wait_clock = (struct hx_wait_clock){0};
-    status = hx_wait_until(&process->waiter, &(struct hx_wait){look, slow, a, process->env->timeout, &a->wait_clock});
+    status = hx_wait_until(&process->waiter, &(struct hx_wait){look, slow, a, *members->timeout_s, &a->wait_clock});
     a->is_open = 0;
     hx_stand_clear(process);
     if (status == HX_ERR_TIMEOUT)

@@ -11,18 +11,13 @@ PyObject *hxpy_comm_agree(PyObject *self, PyObject *args, PyObject *keywords)
     PyObject *object = NULL;
     uint64_t completed = 0;
     int flags = -1;
-    char detail[512];
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "|O:agree", allowed, &object) || (object && hxpy_int(object, "flags", &flags)) ||
         hxpy_comm_check(comm))
         return NULL;
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_comm_agree(comm->handle, &flags, &completed);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
-    return status == HX_SUCCESS ? Py_BuildValue("iK", flags, (unsigned long long)completed) : hxpy_raise(status, detail);
+    PyThreadState *state = hxpy_begin(comm);
+    if (hxpy_end(comm, state, hx_comm_agree(comm->handle, &flags, &completed)))
+        return NULL;
+    return Py_BuildValue("iK", flags, (unsigned long long)completed);
 }
 
 static int get_mode(const char *name, hx_state_mode_t *mode)
@@ -115,7 +110,6 @@ PyObject *hxpy_comm_state_sync(PyObject *self, PyObject *args, PyObject *keyword
     hx_state_report_t report = {0};
     struct list list = {0};
     unsigned long long revision = 0;
-    char detail[512];
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|Os:state_sync", allowed, &mapping, &number, &mode_name) ||
         hxpy_comm_check(comm) || get_mode(mode_name, &mode))
         return NULL;
@@ -125,13 +119,8 @@ PyObject *hxpy_comm_state_sync(PyObject *self, PyObject *args, PyObject *keyword
         list_drop(&list);
         return NULL;
     }
-    comm->users++;
-    PyThreadState *state = hxpy_enter();
-    hx_status_t status = hx_state_sync(comm->handle, list.entries, (size_t)list.n, revision, mode, &report);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, comm->handle);
-    hxpy_leave(state);
-    comm->users--;
+    PyThreadState *state = hxpy_begin(comm);
+    int failed = hxpy_end(comm, state, hx_state_sync(comm->handle, list.entries, (size_t)list.n, revision, mode, &report));
     list_drop(&list);
-    return status == HX_SUCCESS ? report_dict(&report) : hxpy_raise(status, detail);
+    return failed ? NULL : report_dict(&report);
 }
