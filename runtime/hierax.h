@@ -256,8 +256,10 @@ HX_CALL hx_status_t hx_init(hx_comm_t **world);
 HX_CALL hx_status_t hx_init_with(const hx_config_t *config, hx_comm_t **world);
 
 /* Stop Hierax and release everything, the world communicator included. Blocking; it returns when
- * all ranks have called it. If another rank waits for this rank in a different call, the other rank
- * gets HX_ERR_PEER_DEAD or HX_ERR_MISMATCH.
+ * all ranks have called it. If the world communicator has failed, it does not wait for the others. If
+ * another rank waits for this rank in a different call, the other rank gets HX_ERR_PEER_DEAD or
+ * HX_ERR_MISMATCH. If the program has gone on without a rank that died, by hx_comm_shrink or in a
+ * newer world (hx_comm_grow), this death causes no error.
  * Errors: HX_ERR_STATE if a request has not been released, and HX_ERR_MISMATCH of HX_CHECK=1.
  * After these two Hierax still runs. Any other error of hx_allreduce. After it Hierax has
  * released everything. */

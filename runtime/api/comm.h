@@ -44,6 +44,7 @@ struct hx_world {
     uint64_t generation;    /* 0: of hx_init; else one more than those from which it has grown */
     struct hx_boot *boot;     /* NULL: the ranks need it no more */
     hx_status_t (*finalize)(struct hx_world *world); /* end this world; the caller does not hold the lock */
+    int went_on; /* the program has gone on without ranks that died: hx_comm_shrink */
     int held_streams; /* see streams.h */
     int emulated_node; /* see struct hx_opening */
     unsigned char net_key[HX_KEY_BYTES];

@@ -30,7 +30,7 @@ static hx_status_t call_check(const char *name, struct hx_comm *comm, const void
     return status;
 }
 
-/* A rank that commits a call (atomic.c) may meet ranks that do not: its call fails, and these try again. */
+/* A rank that commits a call (atomic.c), or grows, may meet ranks that do not: its call fails, and these try again. */
 static hx_status_t agree(struct hx_comm *comm, struct hx_agreement *agreement)
 {
     const struct hx_agreement mine = *agreement;
@@ -39,7 +39,7 @@ static hx_status_t agree(struct hx_comm *comm, struct hx_agreement *agreement)
     do {
         *agreement = mine;
         status = hx_agree(&comm->world->process, &comm->members, agreement);
-    } while (status == HX_SUCCESS && (agreement->kinds & 1u << HX_AGREE_COMMIT));
+    } while (status == HX_SUCCESS && (agreement->kinds & HX_AGREE_GIVES_WAY));
     if (status == HX_SUCCESS && agreement->kinds != 1u << mine.kind)
         status = hx_fail(HX_ERR_MISMATCH, "%s: ranks call hx_comm_agree and hx_comm_shrink in different orders", mine.name);
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
@@ -158,6 +158,8 @@ hx_status_t hx_comm_shrink(hx_comm_t *comm, hx_comm_t **survivors)
             status = plan_make(comm, &plan, &outcome, survivors);
         from = outcome == NEXT_NUMBER ? plan.id.number + 1 : from;
     }
+    if (status == HX_SUCCESS && plan.n < comm->members.size)
+        comm->world->went_on = 1;
     free(plan.ranks);
     free(plan.members);
     return status;

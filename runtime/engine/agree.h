@@ -34,7 +34,9 @@
 #include "runtime/engine/engine.h"
 
 /* Ranks count their agreements together, whatever these are about. So a rank may be in one of another kind than the others. */
-enum hx_agree_kind { HX_AGREE_COMMIT, HX_AGREE_FLAGS, HX_AGREE_MEMBERS, HX_AGREE_MADE };
+enum hx_agree_kind { HX_AGREE_COMMIT, HX_AGREE_GROW, HX_AGREE_FLAGS, HX_AGREE_MEMBERS, HX_AGREE_MADE };
+/* Those of calls that fail if other ranks have left them for another kind. The others then agree again. */
+#define HX_AGREE_GIVES_WAY (1u << HX_AGREE_COMMIT | 1u << HX_AGREE_GROW)
 
 struct hx_agreement {
     const char *name;               /* of the public function */

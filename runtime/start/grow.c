@@ -4,18 +4,19 @@
  *
  *   1  rank 0 asks the store who waits, and admits them. All members get its answer by a broadcast in comm. While no process waits,
  *      there is one each second, so that no member waits for long without a sign
- *   2  each member connects to the session. They agree in comm whether all have: from then on the session notices each death
+ *   2  each member connects to the session. They agree (agree.h) whether all have: from then on the session notices each death
  *   3  members and newcomers open a world as hx_init does, and meet once in it
- *   4  the members agree in comm whether that has succeeded on all of them. If it has not, they drop the new world, and begin again with
- *      other newcomers while there is time
+ *   4  the members agree whether that has succeeded on all of them. If it has not, they drop the new world, and begin again with other
+ *      newcomers while there is time
  *
- * So all members return the same, unless comm fails meanwhile. A newcomer learns in step 3 that it is in; if step 4 then fails, the first
- * call of its new world does.
+ * All members take part in each agreement, also a member whose broadcast has failed. So all that are alive return the same. A newcomer
+ * learns in step 3 that it is in; if step 4 then fails, the first call of its new world does.
  */
 #include "runtime/api/call.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/engine/agree.h"
 #include "runtime/start/grow.h"
 #include <math.h>
 #include <stdio.h>
@@ -126,72 +127,97 @@ static hx_status_t notice_share(const struct growth *g, struct notice *notice)
                          notice, notice);
 }
 
-/* Has one of the members this status? Its number in *worst; else HX_SUCCESS. An error: of comm. */
-static hx_status_t agree(const struct growth *g, hx_status_t mine, hx_status_t *worst)
-{
-    uint64_t word = (uint64_t)mine;
-    hx_status_t status = hx_call_inner(g->name, g->comm,
-                                       hx_call_key_for(g->purpose, 0, hx_call_key_of(HX_COLL_ALLREDUCE, HX_UINT64, HX_MAX, 0, 1)), &word, &word);
+/* What the members agree on: the worst status of each kind. */
+struct outcome {
+    hx_status_t comm;  /* the communicator has failed, or a member has died or gone elsewhere */
+    hx_status_t world; /* the new world could not start */
+};
 
-    *worst = status == HX_SUCCESS ? (hx_status_t)word : status;
+/* The first member that is not in the agreement, or -1. */
+static int missing(const struct hx_members *members, const struct hx_agreement *agreement)
+{
+    for (int rank = 0; rank < members->size; rank++)
+        if (!hx_agreed_has(agreement, rank))
+            return rank;
+    return -1;
+}
+
+/* mine: in, of this member; out, of all. Agreements find the least, so complements go in. Returns the status of comm. */
+static hx_status_t agree(const struct growth *g, struct outcome *mine)
+{
+    struct hx_comm *comm = g->comm;
+    struct hx_agreement agreement = {.name = g->name, .kind = HX_AGREE_GROW};
+    hx_status_t status;
+
+    agreement.words[1] = ~(uint64_t)mine->comm;
+    agreement.words[2] = ~(uint64_t)mine->world;
+    status = hx_agree(&comm->world->process, &comm->members, &agreement);
+    if (status == HX_SUCCESS && agreement.kinds != 1u << HX_AGREE_GROW)
+        status = hx_fail(HX_ERR_REVOKED, "%s: another rank is in hx_comm_agree or hx_comm_shrink", g->name);
+    else if (status == HX_SUCCESS && missing(&comm->members, &agreement) >= 0)
+        status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d has died or is gone", g->name, missing(&comm->members, &agreement));
+    else if (status == HX_SUCCESS && (status = (hx_status_t)~agreement.words[1]) != HX_SUCCESS)
+        hx_fail(status, "%s: it has failed on another rank: %s", g->name, hx_strerror(status));
+    *mine = (struct outcome){status, (hx_status_t)~agreement.words[2]};
+    if (status != HX_SUCCESS && !comm->members.failed)
+        hx_comm_break(comm, status);
     return status;
 }
 
-/* Steps 2 to 4. *worst: why there is no new world. Returns an error of comm. */
-static hx_status_t session_open(const struct growth *g, struct hx_session *session, hx_status_t *worst, hx_comm_t **bigger)
+/* Steps 3 and 4, and the first half of 2. *outcome: that of all members, as agree returns it. */
+static void session_open(const struct growth *g, struct hx_session *session, struct outcome *outcome, hx_comm_t **bigger)
 {
     const struct hx_world *from = g->comm->world;
     struct hx_world *world = NULL;
     struct hx_boot *boot = NULL;
-    hx_status_t status, failed;
     int culprit;
 
     session->rank = g->comm->members.rank;
     session->node = from->emulated_node;
     hx_fail_hold();
     hx_unlock();
-    status = hx_boot_open_session(&g->place, g->secret, session, from->process.env->timeout, &boot);
+    outcome->world = hx_boot_open_session(&g->place, g->secret, session, from->process.env->timeout, &boot);
     hx_lock();
-    if ((failed = agree(g, status, worst)) == HX_SUCCESS && *worst == HX_SUCCESS) {
+    if (agree(g, outcome) == HX_SUCCESS && outcome->world == HX_SUCCESS) {
         hx_unlock();
-        status = hx_growth_open(session, boot, from, &world, &culprit);
+        outcome->world = hx_growth_open(session, boot, from, &world, &culprit);
         hx_lock();
         boot = NULL;
-        failed = agree(g, status, worst);
+        agree(g, outcome);
     }
     hx_fail_release(0);
     hx_unlock();
     hx_boot_close(boot, 0);
-    if (*worst == HX_SUCCESS) {
+    if (outcome->comm == HX_SUCCESS && outcome->world == HX_SUCCESS) {
         hx_growth_keep(world);
         *bigger = world->comms;
     } else {
-        hx_growth_drop(world, *worst);
+        hx_growth_drop(world, outcome->comm != HX_SUCCESS ? outcome->comm : outcome->world);
     }
     hx_lock();
-    return failed;
 }
 
 static hx_status_t grow(struct growth *g, hx_comm_t **bigger)
 {
     struct notice notice;
-    hx_status_t status, worst = HX_SUCCESS;
+    struct outcome outcome;
 
     do {
         notice = (struct notice){.state = AGAIN};
         if (g->comm->members.rank == 0)
             turn_take(g, &notice);
-        if ((status = notice_share(g, &notice)) != HX_SUCCESS)
-            return status;
-        if (notice.state != GO && (status = agree(g, HX_SUCCESS, &worst)) != HX_SUCCESS)
-            return status; /* rank 0 has not awaited the others in the broadcast, but does so here */
-        if (notice.state == GO) {
-            if ((status = session_open(g, &notice.session, &worst, bigger)) != HX_SUCCESS || worst == HX_SUCCESS)
-                return status;
-            if (g->comm->members.rank == 0)
-                hx_warn("%s: generation %llu could not start with %d newcomers: %s", g->name, (unsigned long long)notice.session.generation,
-                        notice.session.count, hx_last_detail());
-        }
+        outcome = (struct outcome){notice_share(g, &notice), HX_SUCCESS};
+        if (outcome.comm == HX_SUCCESS && notice.state == GO)
+            session_open(g, &notice.session, &outcome, bigger);
+        else
+            agree(g, &outcome);
+        if (outcome.comm != HX_SUCCESS)
+            return g->comm->members.failed;
+        if (notice.state == GO && outcome.world == HX_SUCCESS)
+            return HX_SUCCESS;
+        if (notice.state == GO && g->comm->members.rank == 0)
+            hx_warn("%s: generation %llu could not start with %d newcomers: %s", g->name, (unsigned long long)notice.session.generation,
+                    notice.session.count, hx_last_detail());
     } while (notice.state != OVER);
     if (notice.status != HX_SUCCESS)
         return hx_comm_fail(g->comm, hx_fail((hx_status_t)notice.status, "%s: %s", g->name, notice.text));

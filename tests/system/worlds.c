@@ -84,7 +84,7 @@ static void *sums(void *comm)
 
 int main(int argc, char **argv)
 {
-    hx_comm_t *older, *newer, *third, *copy;
+    hx_comm_t *older = NULL, *newer, *third, *copy;
     pthread_t thread;
     int size, port = argc == 2 ? atoi(argv[1]) : 0;
 
