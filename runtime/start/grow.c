@@ -127,7 +127,7 @@ static hx_status_t notice_share(const struct growth *g, struct notice *notice)
                          notice, notice);
 }
 
-/* What the members agree on: the worst status of each kind. */
+/* The members agree on the worst status of each kind. */
 struct outcome {
     hx_status_t comm;  /* the communicator has failed, or a member has died or gone elsewhere */
     hx_status_t world; /* the new world could not start */

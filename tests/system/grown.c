@@ -227,7 +227,7 @@ static void rounds_join(int rounds)
     }
 }
 
-/* The communicator in which the ranks work, and one like it in which no call has failed. */
+/* The world, and the communicator in which the ranks work. */
 struct work {
     hx_comm_t *base, *comm;
     int steps; /* made so far */
@@ -236,15 +236,12 @@ struct work {
 /* After a failure: the ranks that live, and another one. */
 static void recover(struct work *work)
 {
+    const int size = hx_size(work->base);
     hx_comm_t *living, *bigger;
-    int ranks[MOST], dead[MOST], n = 0, ndead;
 
-    CHECK(hx_comm_failed(work->comm, dead, MOST, &ndead) == HX_SUCCESS && ndead == 1);
-    for (int i = 0; i < hx_size(work->base); i++)
-        if (i != dead[0])
-            ranks[n++] = i;
-    CHECK(hx_comm_group(work->base, ranks, n, &living) == HX_SUCCESS);
-    CHECK(hx_comm_grow(living, 1, SECONDS, &bigger) == HX_SUCCESS && bigger && hx_size(bigger) == n + 1);
+    CHECK(hx_comm_revoke(work->comm) == HX_SUCCESS);
+    CHECK(hx_comm_shrink(work->comm, &living) == HX_SUCCESS && hx_size(living) == size - 1);
+    CHECK(hx_comm_grow(living, 1, SECONDS, &bigger) == HX_SUCCESS && bigger && hx_size(bigger) == size);
     work->base = bigger;
 }
 
