@@ -267,7 +267,7 @@ static void elastic(int steps)
         }
         if (status == HX_SUCCESS)
             break;
-        CHECK(status == HX_ERR_PEER_DEAD);
+        CHECK(status == HX_ERR_PEER_DEAD || status == HX_ERR_REVOKED);
         recover(&work);
     }
     printf("%s: %d steps, %d ranks\n", joined ? "joined" : "from the start", work.steps, hx_size(work.comm));
