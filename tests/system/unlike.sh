@@ -94,14 +94,14 @@ if [ "${TEST_TRIALS:-}" = all ]; then
     finish
 fi
 
-# the first trials of a shape show each of its algorithms; there are fewer than 100 on one node, and 75 on several
+# the first trials of a shape show each of its algorithms; there are fewer than 110 on one node, and 90 on several
 extra=${TEST_TRIALS:-0}
-trials 8 8/2/2 - 0 $((45 + extra))
-trials 8 8/2/2 - $((45 + extra)) $((90 + 2 * extra))
-trials 4 1 - 100 $((125 + extra))
-trials 4 2 writes 0 $((30 + extra))
-trials 4 2 best 30 $((60 + extra))
-trials 4 2 'tcp;ofi_rxm' 60 $((75 + extra))
+trials 8 8/2/2 - 0 $((55 + extra))
+trials 8 8/2/2 - $((55 + extra)) $((110 + 2 * extra))
+trials 4 1 - 110 $((125 + extra))
+trials 4 2 writes 0 $((35 + extra))
+trials 4 2 best 35 $((70 + extra))
+trials 4 2 'tcp;ofi_rxm' 70 $((90 + extra))
 trials 6 3,1,2 efa 100 $((125 + extra))
 trials 6 3,1,2 best 0 $((30 + extra))
 trials 6 3,1,2 'tcp;ofi_rxm' 30 $((50 + extra))
