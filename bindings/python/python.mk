@@ -16,7 +16,7 @@ hxpy_sources = bindings/python/native/bootstrap.c bindings/python/native/bootstr
     bindings/python/native/native.h bindings/python/native/numpy_arrays.c bindings/python/native/op.c \
     bindings/python/native/regular.c bindings/python/native/request.c bindings/python/native/state.c \
     bindings/python/native/state.h bindings/python/native/types.c \
-    bindings/python/native/view.c
+    bindings/python/native/view.c bindings/python/native/worlds.c bindings/python/native/worlds.h
 
 if HAVE_PYTHON
 hxpydir = $(pythondir)

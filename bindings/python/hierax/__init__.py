@@ -19,7 +19,7 @@ from ._native import (AVG, BAND, BFLOAT16, BOR, BXOR, BYTE, COMPLEX64, COMPLEX12
                       MIN, MINLOC, PROD, SUM, UINT8, UINT16, UINT32, UINT64, Comm, Group,
                       Memory, Op, Request)
 from ._dtypes import pair
-from ._process import abort, finalize, init, is_running, world
+from ._process import abort, finalize, init, is_running, join, world
 from ._state import state_sync
 
 __version__ = version()

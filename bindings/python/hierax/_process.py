@@ -2,7 +2,9 @@
 """Start and end of Hierax in this process, also if the program ends by an exception or without finalize()."""
 import atexit
 import os
+import signal
 import sys
+import threading
 
 from . import _native
 from ._errors import Error
@@ -11,6 +13,7 @@ _TRUE = ("1", "yes", "true", "on")
 _hooked = False
 _former_hook = None
 _progress_thread = False
+_settings = {}
 
 
 def init(settings=None, bootstrap=None):
@@ -18,12 +21,48 @@ def init(settings=None, bootstrap=None):
 
     settings: {"HX_TIMEOUT": 10, "HX_CHECK": True, ...}; they take precedence over the environment.
     bootstrap: an object with rank, size, put(key, value), fence() and get(key), if no launcher has started the ranks."""
-    global _progress_thread
+    global _settings
     settings = {name: int(value) if isinstance(value, bool) else value for name, value in dict(settings or {}).items()}
     comm = _native.init(settings, bootstrap)
-    _progress_thread = str(settings.get("HX_PROGRESS_THREAD", os.environ.get("HX_PROGRESS_THREAD", "0"))).lower() in _TRUE
-    _hook()
+    _settings = settings
+    _started()
     return comm
+
+
+def join(address=None):
+    """Wait until ranks of a world let this process in, by Comm.grow(). Return the communicator of all ranks of the larger world.
+
+    address: "host:port/name", the place of coll_store and one of its names. None: HX_STORE. A process that runs Hierax already joins a
+    further world. Ctrl-C ends a process that waits for its first world."""
+    global _settings
+    if address is not None and not isinstance(address, str):
+        raise TypeError(f"address is {type(address).__name__}: expected a text, host:port/name, or None")
+    first = not is_running()
+    # Python notes the signal and goes on, but this call may wait for ever
+    alone = (first and threading.current_thread() is threading.main_thread()
+             and signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+    if alone:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        comm = _native.join(address)
+    finally:
+        if alone:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    if first:
+        _settings = {}
+    _started()
+    return comm
+
+
+def _started():
+    global _progress_thread
+    _progress_thread = str(setting("HX_PROGRESS_THREAD") or "0").lower() in _TRUE
+    _hook()
+
+
+def setting(name):
+    """The value of a setting in this process, or None."""
+    return _settings.get(name, os.environ.get(name))
 
 
 def has_progress_thread():
@@ -32,7 +71,7 @@ def has_progress_thread():
 
 
 def world():
-    """The communicator of all ranks. Starts Hierax if it does not run."""
+    """The communicator of all ranks. Starts Hierax if it does not run. After join() and Comm.grow(): that of the newest world."""
     return _native.world() or init()
 
 
@@ -42,7 +81,7 @@ def is_running():
 
 
 def finalize():
-    """Stop Hierax. Every rank calls it; a program that ends without an exception does so by itself.
+    """Stop Hierax: close all worlds. Every rank calls it; a program that ends without an exception does so by itself.
 
     All requests must be complete. Arrays of Comm.empty() stay valid, but only this process sees them then."""
     _native.finalize()

@@ -3,6 +3,7 @@
 #include "messages.h"
 #include "native.h"
 #include "state.h"
+#include "worlds.h"
 
 #include <string.h>
 
@@ -12,31 +13,27 @@ hxpy_comm *hxpy_comm_new(void)
     if (comm) {
         comm->handle = NULL;
         comm->users = 0;
-        comm->world = false;
+        comm->world = NULL;
         comm->group = NULL;
     }
     return comm;
 }
 
-void hxpy_comm_open(hxpy_comm *comm, hx_comm_t *handle, bool world)
+void hxpy_comm_open(hxpy_comm *comm, hx_comm_t *handle, struct hxpy_world *world)
 {
     comm->handle = handle;
-    comm->generation = hxpy.generation;
     comm->rank = hx_rank(handle);
     comm->size = hx_size(handle);
-    comm->world = world;
+    comm->world = hxpy_world_hold(world);
 }
 
 int hxpy_comm_check(hxpy_comm *comm)
 {
-    if (comm->handle && comm->generation == hxpy.generation && hxpy.running && !hxpy.busy && !hxpy.forked)
+    if (comm->handle && hxpy_is_open(comm->world))
         return 0;
     if (hxpy_running())
         return -1;
-    if (comm->handle)
-        hxpy_state_error("this communicator is of an earlier hierax.init(), which has ended");
-    else
-        hxpy_state_error("this communicator has been freed");
+    hxpy_state_error("%s", !comm->handle ? "this communicator has been freed" : hxpy_ended_text);
     return -1;
 }
 
@@ -84,7 +81,7 @@ static PyObject *make(hxpy_comm *comm, make_fn *fn, const struct making *with)
     PyThreadState *state = hxpy_begin(comm);
     int failed = hxpy_end(comm, state, fn(comm->handle, with, &out));
     if (!failed && out) {
-        hxpy_comm_open(made, out, false);
+        hxpy_comm_open(made, out, comm->world);
         return (PyObject *)made;
     }
     Py_DECREF(made);
@@ -143,11 +140,11 @@ static hx_status_t release(hxpy_comm *comm, char detail[512])
 {
     hx_comm_t *handle = comm->handle;
     comm->handle = NULL;
-    PyThreadState *state = hxpy_enter();
+    PyThreadState *state = hxpy_enter(comm->world);
     hx_status_t status = hx_comm_free(handle);
     if (status != HX_SUCCESS)
         hxpy_keep_detail(detail, status, NULL);
-    hxpy_leave(state);
+    hxpy_leave(comm->world, state);
     if (status != HX_SUCCESS)
         comm->handle = handle; /* Hierax has freed nothing */
     return status;
@@ -160,8 +157,8 @@ static PyObject *comm_free(PyObject *self, PyObject *unused)
     (void)unused;
     if (hxpy_comm_check(comm))
         return NULL;
-    if (comm->world)
-        return hxpy_state_error("the world communicator is freed by hierax.finalize()");
+    if (hxpy_is_world(comm))
+        return hxpy_world_free(comm->world);
     if (comm->users)
         return hxpy_state_error("%d calls on this communicator are in progress in other threads", comm->users);
     hx_status_t status = release(comm, detail);
@@ -174,12 +171,13 @@ static void dealloc(PyObject *self)
 {
     hxpy_comm *comm = (hxpy_comm *)self;
     char detail[512];
-    if (comm->handle && !comm->world && comm->generation == hxpy.generation && hxpy.running && !hxpy.busy && !hxpy.forked) {
+    if (comm->handle && hxpy_is_open(comm->world)) { /* not that of all ranks, which the world holds */
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         release(comm, detail);
         PyErr_Restore(type, value, trace);
     }
+    hxpy_world_drop(comm->world);
     PyObject_Free(self);
 }
 
@@ -193,7 +191,7 @@ static PyObject *comm_exit(PyObject *self, PyObject *args)
 {
     hxpy_comm *comm = (hxpy_comm *)self;
     (void)args;
-    if (!comm->handle || comm->world || comm->generation != hxpy.generation || !hxpy.running)
+    if (!comm->handle || !hxpy_is_open(comm->world) || hxpy_is_world(comm))
         Py_RETURN_NONE;
     return comm_free(self, NULL);
 }
@@ -291,7 +289,7 @@ static PyObject *repr(PyObject *self)
 {
     hxpy_comm *comm = (hxpy_comm *)self;
     return PyUnicode_FromFormat("<hierax.Comm rank %d of %d%s>", comm->rank, comm->size,
-                                !comm->handle ? ", freed" : comm->generation != hxpy.generation || !hxpy.running ? ", ended" : "");
+                                !comm->handle ? ", freed" : !comm->world->comm ? ", ended" : "");
 }
 
 static PyMethodDef methods[] = {
@@ -301,7 +299,9 @@ static PyMethodDef methods[] = {
     {"dup", comm_dup, METH_NOARGS, "dup()\n\nCreate a communicator of the same ranks."},
     {"create_group", comm_create_group, METH_O,
      "create_group(ranks)\n\nCreate a communicator of these ranks, in this order. Only they call it."},
-    {"free", comm_free, METH_NOARGS, "free()\n\nRelease this communicator. Local."},
+    {"free", comm_free, METH_NOARGS,
+     "free()\n\nRelease this communicator. Local.\n\nOne of all ranks of a world can be freed if another world is open. This closes the world: "
+     "all its ranks call it."},
     {"alloc", comm_alloc, METH_O, "alloc(bytes)\n\nAllocate memory that other ranks of the node can read. All ranks call it. "
                                   "The result has the buffer protocol."},
     {"empty", WITH_KEYWORDS(comm_empty), METH_VARARGS | METH_KEYWORDS,
@@ -318,6 +318,12 @@ static PyMethodDef methods[] = {
      "blocking calls that all ranks have completed."},
     {"shrink", comm_shrink, METH_NOARGS,
      "shrink()\n\nCreate a communicator of the ranks that live, in their order. Works on a communicator that has failed or was revoked."},
+    {"grow", WITH_KEYWORDS(hxpy_comm_grow), METH_VARARGS | METH_KEYWORDS,
+     "grow(n, seconds)\n\nLet up to n processes in that wait in hierax.join(). Returns the communicator of all ranks of the larger world, or "
+     "None if no process has joined within so many seconds."},
+    {"wait_size", WITH_KEYWORDS(hxpy_comm_wait_size), METH_VARARGS | METH_KEYWORDS,
+     "wait_size(least, seconds)\n\nThe number of ranks plus that of processes that wait to join. Returns when it is least or more, or after so "
+     "many seconds."},
     {"state_sync", WITH_KEYWORDS(hxpy_comm_state_sync), METH_VARARGS | METH_KEYWORDS,
      "state_sync(entries, revision=0, mode='majority')\n\nMake the arrays of all ranks the same, bit by bit. A rank receives only the arrays "
      "that differ from those of the majority.\n\nentries: {name: array}, with the same names and sizes on all ranks. revision: a number "

@@ -66,7 +66,7 @@ int hxpy_end(hxpy_comm *comm, PyThreadState *state, hx_status_t status)
     char detail[512];
     if (status != HX_SUCCESS)
         hxpy_keep_detail(detail, status, comm->handle);
-    hxpy_leave(state);
+    hxpy_leave(comm->world, state);
     comm->users--;
     if (status == HX_SUCCESS)
         return 0;
@@ -79,8 +79,8 @@ int hxpy_running(void)
     if (hxpy.forked)
         hxpy_state_error("this process is a child made by fork of a rank, and must not use Hierax");
     else if (hxpy.busy)
-        hxpy_state_error("another thread is in hierax.init or hierax.finalize");
-    else if (!hxpy.running)
+        hxpy_state_error("another thread is in hierax.init, hierax.join or hierax.finalize");
+    else if (!hxpy.worlds)
         hxpy_state_error("Hierax does not run: call hierax.init() first");
     else
         return 0;

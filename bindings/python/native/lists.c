@@ -36,6 +36,16 @@ int hxpy_int(PyObject *object, const char *name, int *value)
     return 0;
 }
 
+int hxpy_seconds(PyObject *object, const char *name, double *value)
+{
+    *value = PyFloat_AsDouble(object);
+    if (!PyErr_Occurred())
+        return 0;
+    if (PyErr_ExceptionMatches(PyExc_TypeError))
+        PyErr_Format(PyExc_TypeError, "%s is %s: expected a number of seconds", name, Py_TYPE(object)->tp_name);
+    return -1;
+}
+
 PyObject *hxpy_integers(PyObject *object, const char *name)
 {
     PyObject *items = PySequence_Fast(object, "");

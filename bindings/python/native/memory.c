@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of hx_alloc, with the buffer protocol. Arrays of it keep it alive, and the last one frees it. hx_finalize frees all of
- * it at once. So memory that arrays still use is copied before, and put back afterwards at the same addresses.
+ * Memory of hx_alloc, with the buffer protocol. Arrays of it keep it alive, and the last one frees it. The end of a world frees all of
+ * its memory at once. So memory that arrays still use is copied before, and put back afterwards at the same addresses.
  */
 #include "native.h"
 
@@ -15,8 +15,8 @@ typedef struct memory {
     PyObject_HEAD
     void *data, *saved;
     Py_ssize_t bytes;
-    bool own; /* the pages are this process's own: put back after hx_finalize */
-    unsigned long generation;
+    bool own; /* the pages are this process's own: put back after the end of the world */
+    struct hxpy_world *world; /* held */
     struct memory *before, *after;
 } memory;
 
@@ -36,7 +36,7 @@ PyObject *hxpy_memory_new(hxpy_comm *comm, Py_ssize_t bytes)
     m->data = m->saved = NULL;
     m->bytes = bytes;
     m->own = false;
-    m->generation = hxpy.generation;
+    m->world = hxpy_world_hold(comm->world);
     m->before = all.before;
     m->after = &all;
     m->before->after = m->after->before = m;
@@ -50,10 +50,10 @@ PyObject *hxpy_memory_new(hxpy_comm *comm, Py_ssize_t bytes)
     return (PyObject *)m;
 }
 
-int hxpy_memory_save(void)
+int hxpy_memory_save(const struct hxpy_world *world)
 {
     for (memory *m = all.after; m != &all; m = m->after) {
-        if (!m->data || m->own)
+        if (!m->data || !m->world->comm || (world && m->world != world))
             continue;
         m->saved = malloc((size_t)m->bytes);
         if (!m->saved) {
@@ -74,10 +74,10 @@ void hxpy_memory_forget(void)
     }
 }
 
-void hxpy_memory_restore(void)
+void hxpy_memory_restore(const struct hxpy_world *world)
 {
     for (memory *m = all.after; m != &all; m = m->after) {
-        if (!m->saved)
+        if (!m->saved || m->world != world)
             continue;
         const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
         void *pages = mmap(m->data, page_bytes(m), PROT_READ | PROT_WRITE, flags, -1, 0);
@@ -87,9 +87,10 @@ void hxpy_memory_restore(void)
         else if (pages != MAP_FAILED)
             munmap(pages, page_bytes(m));
         if (!m->own)
-            fprintf(stderr, "hierax: an array of comm.empty cannot outlive finalize: its addresses are in use\n");
+            fprintf(stderr, "hierax: an array of comm.empty cannot outlive its world: its addresses are in use\n");
+        free(m->saved);
+        m->saved = NULL;
     }
-    hxpy_memory_forget();
 }
 
 static void dealloc(PyObject *self)
@@ -99,15 +100,17 @@ static void dealloc(PyObject *self)
     m->after->before = m->before;
     if (m->own)
         munmap(m->data, page_bytes(m));
-    else if (m->data && m->generation == hxpy.generation && hxpy.running && !hxpy.busy && !hxpy.forked) {
+    else if (m->data && hxpy_is_open(m->world)) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
-        hx_comm_t *world = ((hxpy_comm *)hxpy.world)->handle;
-        PyThreadState *state = hxpy_enter();
-        hx_free(world, m->data);
-        hxpy_leave(state);
+        hx_comm_t *comm = ((hxpy_comm *)m->world->comm)->handle;
+        PyThreadState *state = hxpy_enter(m->world);
+        hx_free(comm, m->data);
+        hxpy_leave(m->world, state);
         PyErr_Restore(type, value, trace);
     }
+    free(m->saved);
+    hxpy_world_drop(m->world);
     PyObject_Free(self);
 }
 

@@ -2,6 +2,7 @@
 /* The module hierax._native: start and end of Hierax, and constants. */
 #include "bootstrap.h"
 #include "native.h"
+#include "worlds.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -26,31 +27,6 @@ static PyObject *settings_texts(PyObject *settings, const char **array, Py_ssize
     return texts;
 }
 
-static PyObject *start(const hx_config_t *config)
-{
-    char detail[512];
-    hx_comm_t *world = NULL;
-    hxpy_comm *comm = hxpy_comm_new();
-    if (!comm)
-        return NULL;
-    hxpy.busy = true;
-    PyThreadState *state = PyEval_SaveThread();
-    hx_status_t status = hx_init_with(config, &world);
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, status, NULL);
-    PyEval_RestoreThread(state);
-    hxpy.busy = false;
-    if (status != HX_SUCCESS) {
-        Py_DECREF(comm);
-        return hxpy_raise(status, detail);
-    }
-    hxpy.running = true;
-    hxpy.generation++;
-    hxpy_comm_open(comm, world, true);
-    Py_XSETREF(hxpy.world, (PyObject *)comm);
-    return Py_NewRef(hxpy.world);
-}
-
 static PyObject *native_init(PyObject *self, PyObject *args)
 {
     PyObject *settings, *bootstrap, *texts = NULL, *result = NULL;
@@ -60,10 +36,10 @@ static PyObject *native_init(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &settings, &bootstrap))
         return NULL;
-    if (hxpy.running || hxpy.busy || hxpy.forked || hxpy.inside)
-        return hxpy_state_error("%s", hxpy.forked    ? "this process is a child made by fork of a rank, and must not use Hierax"
-                                      : hxpy.running ? "Hierax runs already: hierax.world() is its communicator"
-                                                     : "another thread is in Hierax");
+    if (hxpy.worlds && !hxpy.busy && !hxpy.forked)
+        return hxpy_state_error("Hierax runs already: hierax.world() is its communicator");
+    if (hxpy_may_start())
+        return NULL;
     if (PyDict_GET_SIZE(settings) > 256)
         return hxpy_refuse("%zd settings: 256 at most", PyDict_GET_SIZE(settings));
     if (bootstrap != Py_None && hxpy_bootstrap_get(bootstrap, &callbacks))
@@ -72,49 +48,10 @@ static PyObject *native_init(PyObject *self, PyObject *args)
     if (texts) {
         config.bootstrap = bootstrap != Py_None ? &callbacks : NULL;
         config.settings = array;
-        result = start(&config);
+        result = hxpy_world_init(&config);
         Py_DECREF(texts);
     }
     return result;
-}
-
-static PyObject *native_finalize(PyObject *self, PyObject *args)
-{
-    char detail[512];
-    int at_end = 0;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "|p", &at_end) || hxpy_running())
-        return NULL;
-    if (hxpy.inside)
-        return hxpy_state_error("%d other threads are in calls of Hierax", hxpy.inside);
-    hxpy.busy = true; /* refuses calls of other threads while this one waits without the interpreter's lock */
-    if (hxpy_requests_finish(at_end) || hxpy_memory_save()) {
-        hxpy.busy = false;
-        return NULL;
-    }
-    PyThreadState *state = PyEval_SaveThread();
-    hx_status_t status = hx_finalize();
-    if (status != HX_SUCCESS)
-        hxpy_keep_detail(detail, status, NULL);
-    PyEval_RestoreThread(state);
-    hxpy.busy = false;
-    if (status == HX_ERR_STATE || status == HX_ERR_MISMATCH)
-        hxpy_memory_forget(); /* Hierax still runs */
-    else {
-        hxpy.running = false;
-        hxpy_memory_restore();
-        Py_CLEAR(hxpy.world);
-    }
-    if (status != HX_SUCCESS)
-        return hxpy_raise(status, detail);
-    Py_RETURN_NONE;
-}
-
-static PyObject *native_world(PyObject *self, PyObject *unused)
-{
-    (void)self;
-    (void)unused;
-    return hxpy.running && !hxpy.busy && !hxpy.forked ? Py_NewRef(hxpy.world) : Py_NewRef(Py_None);
 }
 
 static PyObject *native_forked(PyObject *self, PyObject *unused)
@@ -152,8 +89,9 @@ static PyObject *native_version(PyObject *self, PyObject *unused)
 
 static PyMethodDef functions[] = {
     {"init", native_init, METH_VARARGS, NULL},
-    {"finalize", native_finalize, METH_VARARGS, NULL},
-    {"world", native_world, METH_NOARGS, "The world, or None if Hierax does not run."},
+    {"join", hxpy_join, METH_VARARGS, NULL},
+    {"finalize", hxpy_finalize, METH_VARARGS, NULL},
+    {"world", hxpy_newest, METH_NOARGS, "The communicator of the newest world, or None if Hierax does not run."},
     {"inside", native_inside, METH_NOARGS, "The number of threads that are in a call of Hierax."},
     {"forked", native_forked, METH_NOARGS, "True in a child made by fork."},
     {"abort", native_abort, METH_VARARGS, NULL},
@@ -163,7 +101,7 @@ static PyMethodDef functions[] = {
 
 static void in_child(void)
 {
-    hxpy.forked = hxpy.generation > 0;
+    hxpy.forked = hxpy.started;
 }
 
 static int add_types(PyObject *module)

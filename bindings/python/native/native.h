@@ -4,7 +4,7 @@
  *  - All calls of Hierax that may wait, take a lock or run an operation are made without the interpreter's lock (hxpy_enter,
  *    hxpy_leave). The function of an Op takes that lock inside Hierax. A thread that held it there would wait for ever.
  *  - All state below is read and written with the interpreter's lock held.
- *  - Objects of an earlier hierax.init() have an older generation. No call of Hierax gets their handles.
+ *  - Objects hold their world, and look whether it is open (worlds.c). No call of Hierax gets a handle of a world that has ended.
  */
 #ifndef HXPY_NATIVE_H
 #define HXPY_NATIVE_H
@@ -18,27 +18,50 @@
 #include <hierax.h>
 
 /* ---- state of this process */
+/* The processes that one hierax.init(), hierax.join() or Comm.grow() has connected. */
+struct hxpy_world {
+    PyObject *comm;           /* of all its ranks, owned; NULL: the world has ended */
+    struct hxpy_world *older; /* that is open too */
+    int holders;              /* objects of this world, and 1 while it is open */
+    int inside;               /* threads that are in a function of Hierax for it */
+    bool closing;
+};
+
 struct hxpy_state {
-    PyObject *world;          /* the Comm of all ranks, or NULL */
-    unsigned long generation; /* number of successful inits */
-    int inside;               /* threads that are in a function of Hierax */
-    bool running, busy;       /* between init and finalize; inside one of the two */
-    bool forked;              /* a child made by fork: it must not call Hierax */
+    struct hxpy_world *worlds; /* that are open, the newest first; NULL: Hierax does not run */
+    int inside;                /* threads that are in a function of Hierax */
+    bool busy;                 /* a thread opens the first world, or closes all */
+    bool started;              /* a world has been open */
+    bool forked;               /* a child made by fork: it must not call Hierax */
 };
 extern struct hxpy_state hxpy;
 
-/* Leave and take the interpreter's lock around calls of Hierax. */
-static inline PyThreadState *hxpy_enter(void)
+/* May calls of Hierax get handles of this world? */
+static inline bool hxpy_is_open(const struct hxpy_world *world)
+{
+    return world && world->comm && !world->closing && !hxpy.busy && !hxpy.forked;
+}
+
+/* Leave and take the interpreter's lock around calls of Hierax. world: NULL if the call needs none. */
+static inline PyThreadState *hxpy_enter(struct hxpy_world *world)
 {
     hxpy.inside++;
+    if (world)
+        world->inside++;
     return PyEval_SaveThread();
 }
 
-static inline void hxpy_leave(PyThreadState *state)
+static inline void hxpy_leave(struct hxpy_world *world, PyThreadState *state)
 {
     PyEval_RestoreThread(state);
+    if (world)
+        world->inside--;
     hxpy.inside--;
 }
+
+extern const char hxpy_ended_text[]; /* of the error */
+struct hxpy_world *hxpy_world_hold(struct hxpy_world *world);
+void hxpy_world_drop(struct hxpy_world *world); /* may be NULL */
 
 /* ---- errors: all set a Python exception, and return NULL or -1 */
 PyObject *hxpy_raise(hx_status_t status, const char *detail);
@@ -110,14 +133,13 @@ int hxpy_ops_init(PyObject *module);
 typedef struct {
     PyObject_HEAD
     hx_comm_t *handle; /* NULL after free */
-    unsigned long generation;
+    struct hxpy_world *world; /* held */
     int rank, size, users; /* users: calls that are in progress in threads */
-    bool world;
     PyObject *group; /* the open Group, or NULL */
 } hxpy_comm;
 extern PyTypeObject hxpy_comm_type;
 hxpy_comm *hxpy_comm_new(void); /* empty: made before Hierax makes its communicator, which is then never lost */
-void hxpy_comm_open(hxpy_comm *comm, hx_comm_t *handle, bool world);
+void hxpy_comm_open(hxpy_comm *comm, hx_comm_t *handle, struct hxpy_world *world);
 int hxpy_comm_check(hxpy_comm *comm); /* -1 if it cannot be used */
 
 /* One call of Hierax on comm, which stands between begin and end without the interpreter's lock:
@@ -126,10 +148,11 @@ int hxpy_comm_check(hxpy_comm *comm); /* -1 if it cannot be used */
 static inline PyThreadState *hxpy_begin(hxpy_comm *comm)
 {
     comm->users++;
-    return hxpy_enter();
+    return hxpy_enter(comm->world);
 }
 int hxpy_end(hxpy_comm *comm, PyThreadState *state, hx_status_t status); /* -1 with an exception if the call has failed */
 int hxpy_int(PyObject *object, const char *name, int *value);
+int hxpy_seconds(PyObject *object, const char *name, double *value);
 PyObject *hxpy_integers(PyObject *object, const char *name); /* new reference: a list or tuple of its items */
 int hxpy_comm_methods_init(void);
 int hxpy_comm_add_collectives(void); /* after PyType_Ready */
@@ -174,7 +197,8 @@ PyObject *hxpy_request_empty(hxpy_comm *comm, const struct hxpy_row *row);
 void hxpy_request_started(PyObject *self, hx_request_t *handle, struct hxpy_kept *calls);
 hx_status_t hxpy_issue(const struct hxpy_call *c, hx_comm_t *comm, enum hxpy_mode mode, hx_request_t **request);
 extern PyTypeObject hxpy_request_type;
-int hxpy_requests_finish(bool all_of_them); /* wait for those that the program has dropped; all: at its end, also for the others */
+/* Before a world is closed; NULL: all. Wait for the requests that the program has dropped; at_end: also for the others. */
+int hxpy_requests_finish(const struct hxpy_world *world, bool at_end);
 
 /* ---- groups: calls that are made as one */
 extern PyTypeObject hxpy_group_type;
@@ -187,9 +211,9 @@ PyObject *hxpy_group_keep(PyObject *self, struct hxpy_kept *place, struct hxpy_c
 /* ---- memory of hx_alloc */
 extern PyTypeObject hxpy_memory_type;
 PyObject *hxpy_memory_new(hxpy_comm *comm, Py_ssize_t bytes);
-int hxpy_memory_save(void);     /* before hx_finalize: keep what arrays still use */
-void hxpy_memory_restore(void); /* after it: put it back at the same addresses */
-void hxpy_memory_forget(void);  /* hx_finalize has failed and has freed nothing */
+int hxpy_memory_save(const struct hxpy_world *world);     /* before it is closed; NULL: all. Keep what arrays still use */
+void hxpy_memory_restore(const struct hxpy_world *world); /* after it: put it back at the same addresses */
+void hxpy_memory_forget(void);                            /* of worlds that stay open */
 
 extern PyObject *hxpy_in_place;
 

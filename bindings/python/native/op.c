@@ -86,9 +86,9 @@ static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
     hxpy_op *op = (hxpy_op *)type->tp_alloc(type, 0);
     if (!op)
         return NULL;
-    PyThreadState *state = hxpy_enter();
+    PyThreadState *state = hxpy_enter(NULL);
     hx_status_t status = hx_op_create(combine, commutative, op, &number);
-    hxpy_leave(state);
+    hxpy_leave(NULL, state);
     if (status != HX_SUCCESS) {
         Py_DECREF(op);
         return hxpy_raise(status, hx_error_detail(NULL));
@@ -118,9 +118,9 @@ static void dealloc(PyObject *self)
     hxpy_op *op = (hxpy_op *)self;
     PyObject_GC_UnTrack(self);
     if (op->owned && !hxpy.forked) {
-        PyThreadState *state = hxpy_enter();
+        PyThreadState *state = hxpy_enter(NULL);
         hx_op_free(op->op);
-        hxpy_leave(state);
+        hxpy_leave(NULL, state);
     }
     clear(self);
     Py_TYPE(self)->tp_free(self);

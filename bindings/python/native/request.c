@@ -5,7 +5,7 @@
  *      prepare -> IDLE --start--> ACTIVE --wait, test--> IDLE (prepared calls) or DONE
  *
  * While a request is active it holds a reference to itself: its buffers must stay, also if the program drops it. Later requests
- * test those that were dropped, and hierax.finalize() waits for them. One thread at a time is in Hierax with a request (`entered`); others wait for it.
+ * test those that were dropped, and the end of their world waits for them. One thread at a time is in Hierax with a request (`entered`); others wait for it.
  */
 #include "native.h"
 
@@ -23,7 +23,6 @@ typedef struct request {
     struct hxpy_kept *calls; /* of a group */
     enum phase phase;
     bool persistent, entered;
-    unsigned long generation;
     hx_status_t status; /* of the last completion */
     char *detail;
     struct request *before, *after; /* in the list of all requests that hold a handle */
@@ -90,12 +89,10 @@ static int check(request *r)
 {
     if (hxpy_running())
         return -1;
-    if (r->generation != hxpy.generation || (!r->handle && r->phase != DONE)) {
-        hxpy_state_error(r->generation != hxpy.generation ? "this request is of an earlier hierax.init(), which has ended"
-                                                          : "this request has been freed");
-        return -1;
-    }
-    return 0;
+    if (hxpy_is_open(r->comm->world) && (r->handle || r->phase == DONE))
+        return 0;
+    hxpy_state_error("%s", hxpy_is_open(r->comm->world) ? "this request has been freed" : hxpy_ended_text);
+    return -1;
 }
 
 /* Wait until no other thread is in Hierax with this request. */
@@ -128,7 +125,6 @@ static request *new_request(hxpy_comm *comm, bool persistent)
     r->phase = IDLE;
     r->persistent = persistent;
     r->entered = false;
-    r->generation = hxpy.generation;
     r->status = HX_SUCCESS;
     r->detail = NULL;
     return r;
@@ -187,11 +183,11 @@ static PyObject *request_start(PyObject *self, PyObject *unused)
         return hxpy_state_error("%s", r->persistent ? "this request is active: wait for it first"
                                                     : "start() is for prepared calls (name_init); this call has been started");
     r->entered = true;
-    PyThreadState *state = hxpy_enter();
+    PyThreadState *state = hxpy_enter(r->comm->world);
     hx_status_t status = hx_start(r->handle);
     if (status != HX_SUCCESS)
         hxpy_keep_detail(detail, status, r->comm->handle);
-    hxpy_leave(state);
+    hxpy_leave(r->comm->world, state);
     r->entered = false;
     if (status != HX_SUCCESS)
         return hxpy_raise(status, detail);
@@ -206,11 +202,11 @@ static int advance(request *r, bool wait)
     char detail[512] = "";
     int done = 1;
     r->entered = true;
-    PyThreadState *state = hxpy_enter();
+    PyThreadState *state = hxpy_enter(r->comm->world);
     hx_status_t status = wait ? hx_wait(r->handle) : hx_test(r->handle, &done);
     if (status != HX_SUCCESS)
         hxpy_keep_detail(detail, status, r->comm->handle);
-    hxpy_leave(state);
+    hxpy_leave(r->comm->world, state);
     r->entered = false;
     if (status == HX_ERR_STATE) {
         hxpy_raise(status, detail);
@@ -271,9 +267,9 @@ static PyObject *request_test(PyObject *self, PyObject *unused)
 static void release(request *r) /* a prepared call that is not active: this cannot fail */
 {
     hx_request_t *handle = let_go(r);
-    PyThreadState *state = hxpy_enter();
+    PyThreadState *state = hxpy_enter(r->comm->world);
     hx_request_free(handle);
-    hxpy_leave(state);
+    hxpy_leave(r->comm->world, state);
 }
 
 static PyObject *request_free(PyObject *self, PyObject *unused)
@@ -292,7 +288,7 @@ static PyObject *request_free(PyObject *self, PyObject *unused)
 static void dealloc(PyObject *self)
 {
     request *r = (request *)self;
-    if (r->handle && r->generation == hxpy.generation && hxpy.running && !hxpy.busy && !hxpy.forked) {
+    if (r->handle && hxpy_is_open(r->comm->world)) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         release(r);
@@ -307,16 +303,24 @@ static void dealloc(PyObject *self)
     PyObject_Free(self);
 }
 
-/* Before hx_finalize: complete what the program has dropped, and release prepared calls. */
-int hxpy_requests_finish(bool all_of_them)
+/* The first request of a world; NULL: of all. */
+static request *first_of(const struct hxpy_world *world)
 {
-    for (request *r = all.after; !all_of_them && r != &all; r = r->after)
-        if (r->phase == ACTIVE && Py_REFCNT(r) > 1) {
+    request *r = all.after;
+    while (r != &all && world && r->comm->world != world)
+        r = r->after;
+    return r;
+}
+
+/* Complete what the program has dropped, and release prepared calls. */
+int hxpy_requests_finish(const struct hxpy_world *world, bool at_end)
+{
+    for (request *r = all.after; !at_end && r != &all; r = r->after)
+        if (r->phase == ACTIVE && Py_REFCNT(r) > 1 && (!world || r->comm->world == world)) {
             hxpy_state_error("a request of %s%s is not complete: wait for it first", r->persistent ? "" : "i", r->call.row->name);
             return -1;
         }
-    while (all.after != &all) {
-        request *r = all.after;
+    for (request *r; (r = first_of(world)) != &all;) {
         Py_INCREF(r);
         int status = r->phase == ACTIVE ? advance(r, true) : 1;
         if (status > 0 && r->handle)
@@ -346,13 +350,13 @@ static PyObject *descriptor(request *r, bool copy)
     if (check(r))
         return NULL;
     r->entered = true;
-    PyThreadState *state = hxpy_enter();
+    PyThreadState *state = hxpy_enter(r->comm->world);
     hx_status_t status = hx_request_fd(r->handle, &fd);
     if (status != HX_SUCCESS)
         hxpy_keep_detail(detail, status, r->comm->handle);
     else if (copy)
         fd = fcntl(fd, F_DUPFD_CLOEXEC, 0); /* before another thread completes the request, which closes the descriptor */
-    hxpy_leave(state);
+    hxpy_leave(r->comm->world, state);
     r->entered = false;
     if (status != HX_SUCCESS)
         return hxpy_raise(status, detail);
