@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # state_sync, agree, shrink and hierax.elastic. Ranks of the example die before and after the all-reduce of a step, on one node and on two;
-# the others end with the weights of one process.
+# others take their places. All that live end with the weights that one process computes from the log of memberships.
 . "$(dirname "$0")/common.sh"
 
 for nodes in 1 2,1; do
@@ -32,7 +32,7 @@ lives() {
     for option in "$@"; do [ -n "$option" ] || living=$((living + 1)); done
     for option in "$@"; do
         [ -n "$option" ] && { grep -q "exit 137" "$tmp/out.$rank" || fail "nodes $nodes, $*: rank $rank did not die"; } ||
-            { grep -q "of $living, $# at first: 40 steps" "$tmp/out.$rank" && ! grep -q exit "$tmp/out.$rank"; } ||
+            { grep -q "of $living, started: 40 steps by [0-9, ]* ranks" "$tmp/out.$rank" && ! grep -q exit "$tmp/out.$rank"; } ||
             { fail "nodes $nodes, $*: rank $rank: $(cat "$tmp/out.$rank")"; tail -n 5 "$tmp/err.$rank" >&2; }
         rank=$((rank + 1))
     done
@@ -40,4 +40,20 @@ lives() {
 lives 1 "" "--die 7" ""
 lives 2 "" "--die 7 --late" "--die 20" ""
 lives 2 "" "--die 0" "--die 39 --late"
+
+# replaces NODES RANKS OPTION...: a rank of three dies. The process in its place and a fourth one join. RANKS: a pattern, of the log of memberships
+replaces() {
+    local nodes=$1 ranks=$2 options=()
+    shift 2
+    [ "$nodes" = 1 ] || options=(--nodes "$nodes")
+    FI_LOG_LEVEL=none timeout -k 10 100 "$run" --elastic -n 3 --min 2 --max 4 "${options[@]}" -- "$python" "$example" --least 4 "$@" \
+        >"$tmp/out" 2>"$tmp/err" || { fail "--elastic, nodes $nodes, $*: exit $?"; tail -n 20 "$tmp/err" >&2; }
+    has "$tmp/err" "failed with status 137; another takes its place" "--elastic, nodes $nodes, $*"
+    for rank in "0 of 4, started" "1 of 4, started" "2 of 4, joined" "3 of 4, joined"; do
+        grep -qE "rank $rank: 40 steps by $ranks ranks" "$tmp/out" || { fail "--elastic, nodes $nodes, $*: no rank $rank:"; cat "$tmp/out" >&2; }
+    done
+}
+replaces 1 "4, 3, 4" --die 7 --rank 1
+replaces 2 "4, 3, 4" --die 7 --late --rank 0
+replaces 2,1 "4(, 3, 4)?" --die 9 --late --rank 2 # the others are in Comm.grow then, or repeat the step
 finish

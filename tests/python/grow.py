@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Worlds that grow, in Python. Usage: grow.py members | none | rounds, for ranks of a job; grow.py newcomer | joins ADDRESS, for processes
-that wait in coll_store. members needs three newcomers."""
+"""Worlds that grow, in Python. Usage: grow.py members | none | rounds | drops | away, for ranks of a job; grow.py newcomer | joins | trains
+ADDRESS, for processes that wait in coll_store. members needs three newcomers."""
 import gc
 import os
 import sys
 import threading
 import time
+import warnings
 
 import hierax
+import hierax.elastic
 import numpy as np
 
 ROUNDS = 6
@@ -136,6 +138,44 @@ def none():
     comm = hierax.world()
     assert comm.grow(3, 0.3) is None and comm.wait_size(0, 0) == comm.size and hierax.world() is comm
     assert comm.allreduce(1) == comm.size
+    loop = hierax.elastic.Loop({"x": np.zeros(1)}, 3, least=comm.size + 1, seconds=0.3)
+    refuses(hierax.TimeoutError, f"{comm.size} ranks are left, expected {comm.size + 1} or more: no process has joined within 0.3 s", list, loop)
+    assert comm.allreduce(1) == comm.size
+
+
+def train(least, steps):
+    x = np.zeros(2)
+    loop = hierax.elastic.Loop({"x": x}, steps, every=5, least=least)
+    for step in loop:
+        with step as comm:
+            x += comm.allreduce(np.ones(2)) / comm.size
+    assert (x == steps).all() and loop.revision == steps, x
+    return loop
+
+
+def drops():
+    """The members could not start the larger world, but the newcomer has it: it waits again, and is let in."""
+    bigger = hierax.world().grow(1, 60)
+    bigger.revoke()
+    bigger.free()
+    loop = train(3, 20)
+    assert loop.comm.size == 3 and loop.comm is hierax.world()
+    refuses(hierax.StateError, "only world", loop.comm.free)
+
+
+def trains(address):
+    os.environ["HX_STORE"] = address
+    loop = train(3, 20)
+    assert loop.comm.size == 3 and loop.failures > 0
+
+
+def away():
+    """Ranks go on if no store answers. They ask in step 0, and not in step 5."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loop = train(1, 10)
+    said = [str(w.message) for w in caught]
+    assert len(said) == (1 if loop.comm.rank == 0 else 0) and all("no process can join now" in text for text in said), said
 
 
 def no_store():

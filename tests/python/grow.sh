@@ -12,7 +12,7 @@ at=$(grep -o '127.0.0.1:[0-9]*' "$tmp/address" | head -n 1)
 
 # grows NODES WHAT NEWCOMER N [X=Y]: a job and N newcomers end well
 grows() {
-    local nodes=$1 what=$2 newcomer=$3 n=$4 pids=() pid i
+    local nodes=$1 what=$2 newcomer=$3 n=$4 pids=() i
     for ((i = 0; i < n; i++)); do
         timeout 100 env "${@:5}" "$python" "$scripts/grow.py" "$newcomer" "$at/train" >"$tmp/new.$i" 2>&1 &
         pids+=($!)
@@ -27,8 +27,11 @@ grows() {
 grows 1 members newcomer 3
 grows 2 members newcomer 3 KEEP=1 HX_PROGRESS_THREAD=1
 grows 1 rounds joins 1
+grows 1 drops trains 1
+grows 2 drops trains 1
 HX_STORE=$at/test job 2 1 "$python" "$scripts/grow.py" none || { fail "none: exit $?"; tail -n 5 "$tmp/err" >&2; }
 job 2 1 "$python" "$scripts/grow.py" no_store || { fail "no_store: exit $?"; tail -n 5 "$tmp/err" >&2; }
+HX_STORE=127.0.0.1:1/train job 2 1 "$python" "$scripts/grow.py" away || { fail "away: exit $?"; tail -n 5 "$tmp/err" >&2; }
 # Ctrl-C ends a process that waits
 got=0
 timeout -s INT -k 40 3 "$python" -c 'import hierax, sys; hierax.join(sys.argv[1])' "$at/test" 2>"$tmp/err" || got=$?

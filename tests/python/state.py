@@ -46,4 +46,8 @@ refused(hierax.RevokedError, "", copy.barrier)
 with copy.shrink() as rest:
     assert (rest.rank, rest.size) == (rank, size) and rest.allreduce(1) == size
 copy.free()
+refused(ValueError, "every is 0: expected 1 or more", lambda: hierax.elastic.Loop({}, 1, every=0))
+refused(ValueError, "least is 3: expected 1 to most, which is 2", lambda: hierax.elastic.Loop({}, 1, least=3, most=2))
+refused(ValueError, "seconds is -1", lambda: hierax.elastic.Loop({}, 1, seconds=-1))
+refused(hierax.EnvError, "HX_STORE is not set", lambda: list(hierax.elastic.Loop({"b": b}, 1, least=size + 1)))
 print("is well")

@@ -24,6 +24,11 @@ def launcher(environment=os.environ):
     return "none: a job of one rank"
 
 
+def is_launched(environment=os.environ):
+    """Would hierax.init() find a launcher? Else it starts a job of one rank."""
+    return environment.get("HX_BOOTSTRAP", "auto") != "auto" or any(variable in environment for variable, _ in LAUNCHERS)
+
+
 def version_of(name):
     """The version of an installed library, without loading it."""
     from importlib import metadata
