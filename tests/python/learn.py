@@ -36,7 +36,7 @@ SAMPLE = (  # collective, algorithm, shape: each way to move data, each way to f
     ("allreduce", "last_arriver", "4"),
     ("allreduce", "ring", "3,1,2"),
     ("reduce_scatter_block", "single_copy", "6"),
-    ("allgather", "kbruck", "7x1"),
+    ("allgather", "kbruck4", "7x1"),
     ("bcast", "double_tree", "8x1"),
     ("reduce", "nary_levels", "6/2"),
     ("barrier", "tree", "6x1"),

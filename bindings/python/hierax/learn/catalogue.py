@@ -127,5 +127,7 @@ def read(coll_plan: str, ranks: int = RANKS, shapes=SHAPES, words=()) -> list[Al
         algorithm = found.setdefault(key, Algorithm(*key, plan["about"], plan["source"]))
         algorithm.flat.append(page_plan(plan))
     for plan in lines(coll_plan, *words, *of_shapes) if of_shapes else ():
-        found[plan["collective"], plan["algorithm"]].shapes.append(page_plan(plan))
+        key = plan["collective"], plan["algorithm"]
+        if key in found:  # else it takes more ranks than these: a radix of 3 saves no round for 2
+            found[key].shapes.append(page_plan(plan))
     return list(found.values())
