@@ -2,7 +2,7 @@
 /*
  * hx_comm_grow, hx_comm_wait_size: the members' side of a world that grows. join.c is the newcomers' side; lobby.h has the picture.
  *
- *   1  rank 0 asks the store who waits, and admits them. All members get its answer by a broadcast in comm. While no process waits,
+ *   1  rank 0 asks the store for the waiting processes, and admits them. All members get its answer by a broadcast in comm. While no process waits,
  *      there is one each second, so that no member waits for long without a sign
  *   2  each member connects to the session. They agree (agree.h) whether all have: from then on the session notices each death
  *   3  members and newcomers open a world as hx_init does, and meet once in it
