@@ -46,6 +46,22 @@ def reductions():
     same("all_reduce AVG", mine, torch.full((9,), sum(everyone) / size))
 
 
+def sparse():
+    """A rank has as many elements as its number tells; some stand at the same place on all ranks."""
+    for dtype in (torch.float32, torch.bfloat16, torch.int64):
+        parts = []
+        for r in everyone:
+            dense = torch.zeros(4, 5, 2, dtype=dtype)
+            dense[0, 1] = r + 1
+            dense[1 + r % 3, :r] = 1
+            parts.append(dense if r != 1 else torch.zeros_like(dense)) # rank 1 has none
+        for dims in (1, 2):
+            mine = parts[rank].to_sparse(dims)
+            work = dist.all_reduce(mine, async_op=True)
+            work.wait()
+            same(f"all_reduce of sparse tensors of {dtype}", mine.to_dense(), sum(parts))
+
+
 def moves():
     for dtype in TYPES + (torch.float8_e4m3fn,):
         parts = [data_of(r, 6, torch.float32).to(dtype) for r in everyone]
@@ -175,6 +191,7 @@ def several_at_once():
 
 
 reductions()
+sparse()
 moves()
 exchanges()
 scattered_sums()

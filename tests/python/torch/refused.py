@@ -6,7 +6,10 @@ import torch.distributed as dist
 from job import begin, end, refuses
 
 rank, size = begin()
-refuses("a sparse tensor", ["sparse"], dist.all_reduce, torch.eye(3).to_sparse())
+refuses("a sparse tensor", ["sparse"], dist.broadcast, torch.eye(3).to_sparse(), 0)
+refuses("a maximum of sparse tensors", ["SUM"], dist.all_reduce, torch.eye(3).to_sparse(), dist.ReduceOp.MAX)
+refuses("sparse rows", ["SparseCsr", "sparse_coo"], dist.all_reduce, torch.eye(3).to_sparse_csr())
+refuses("sparse tensors of other shapes", ["ranks", "differ"], dist.all_reduce, torch.eye(3 + rank).to_sparse())
 refuses("AVG of integers", ["AVG of Int", "SUM"], dist.all_reduce, torch.ones(3, dtype=torch.int32), dist.ReduceOp.AVG)
 refuses("BAND of floats", ["BAND", "Float"], dist.all_reduce, torch.ones(3), dist.ReduceOp.BAND)
 refuses("a sum of float8", ["Float8_e4m3fn", "bfloat16"], dist.all_reduce, torch.ones(3).to(torch.float8_e4m3fn))

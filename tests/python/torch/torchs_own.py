@@ -16,7 +16,6 @@ EXCEPTIONS = {
     **dict.fromkeys(("test_monitored_barrier_gloo", "test_monitored_barrier_gloo_rank_0_timeout",
                      "test_monitored_barrier_gloo_subgroup"),
                     "torch.distributed refuses monitored_barrier if the backend's name is not gloo"),
-    "test_sparse_all_reduce_sum": "Hierax has dense collectives only, and refuses sparse tensors by name",
 }
 
 os.environ.setdefault("BACKEND", "hierax")

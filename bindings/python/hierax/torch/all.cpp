@@ -10,5 +10,6 @@
 #include "messages.cpp"
 #include "module.cpp"
 #include "pending.cpp"
+#include "sparse.cpp"
 #include "types.cpp"
 #include "world.cpp"

@@ -24,7 +24,6 @@ public:
     Work broadcast(Tensors &tensors, const c10d::BroadcastOptions &opts) override;
     Work allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts) override;
     Work allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalescedOptions &opts) override;
-    Work allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions &opts) override;
     Work reduce(Tensors &tensors, const c10d::ReduceOptions &opts) override;
     Work _allgather_base(at::Tensor &output, at::Tensor &input, const c10d::AllgatherOptions &opts) override;
     Work allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs, const c10d::AllgatherOptions &opts) override;
@@ -41,6 +40,9 @@ public:
     Work scatter(Tensors &outputs, std::vector<Tensors> &inputs, const c10d::ScatterOptions &opts) override;
     Work reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs, const c10d::ReduceScatterOptions &opts) override;
     Work alltoall(Tensors &outputs, Tensors &inputs, const c10d::AllToAllOptions &opts) override;
+
+    // ---- sparse.cpp
+    Work allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions &opts) override;
 
     // ---- messages.cpp
     Work send(Tensors &tensors, int dest, int tag) override;

@@ -7,7 +7,7 @@ namespace hierax
 const at::Tensor &check(const char *call, const at::Tensor &tensor)
 {
     TORCH_CHECK(tensor.layout() == at::kStrided, "hierax: ", call, ": the tensor is sparse (", tensor.layout(),
-                "); Hierax has dense collectives only. Call to_dense(), or use the backend gloo for sparse gradients");
+                "); Hierax takes sparse tensors only in all_reduce. Call to_dense()");
     TORCH_CHECK(tensor.device().is_cpu(), "hierax: ", call, ": the tensor is on ", tensor.device(),
                 "; Hierax moves CPU tensors only");
     return tensor;

@@ -34,6 +34,8 @@ Work Backend::allreduce(Tensors &tensors, const c10d::AllreduceOptions &opts)
     const Kind kind = {OpType::ALLREDUCE, "hierax:all_reduce"};
     const auto call = pending(kind);
 
+    if (tensors.size() == 1 && tensors[0].layout() != at::kStrided)
+        return allreduce_sparse(tensors, opts);
     allreduce_start(*call, check_one(call->name, tensors), opts.reduceOp);
     return made(kind, call, opts.timeout, tensors, tensors);
 }
@@ -49,12 +51,6 @@ Work Backend::allreduce_coalesced(Tensors &tensors, const c10d::AllreduceCoalesc
         allreduce_start(*call, check(call->name, tensor), opts.reduceOp);
     group_start(*call);
     return made(kind, call, opts.timeout, tensors, tensors);
-}
-
-Work Backend::allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions &)
-{
-    check_one("all_reduce", tensors); // says that it is sparse
-    TORCH_CHECK(false, "hierax: all_reduce of sparse tensors: Hierax has dense collectives only");
 }
 
 Work Backend::reduce(Tensors &tensors, const c10d::ReduceOptions &opts)

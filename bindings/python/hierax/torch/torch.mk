@@ -7,6 +7,7 @@ hxtorch_parts = bindings/python/hierax/torch/alltoall.cpp bindings/python/hierax
     bindings/python/hierax/torch/completer.cpp bindings/python/hierax/torch/completer.h bindings/python/hierax/torch/lists.cpp \
     bindings/python/hierax/torch/messages.cpp \
     bindings/python/hierax/torch/module.cpp bindings/python/hierax/torch/pending.cpp bindings/python/hierax/torch/pending.h \
+    bindings/python/hierax/torch/sparse.cpp \
     bindings/python/hierax/torch/types.cpp bindings/python/hierax/torch/types.h bindings/python/hierax/torch/world.cpp \
     bindings/python/hierax/torch/world.h
 EXTRA_DIST += bindings/python/hierax/torch/README.md bindings/python/hierax/torch/flags.py $(hxtorch_parts) \
