@@ -129,18 +129,13 @@ class Wrong(Exception):
     """The training differs from that of one process, or its bytes from theory."""
 
 
-class Lesson:
-    trained = {}  # what alone has trained for another lesson of this job
+class Task:
+    """The text, its batches, and the model: the same on every rank."""
 
-    def __init__(self, name, options):
-        self.name, self.steps, self.small = name, options.steps, options.small
-        self.rank, self.size = dist.get_rank(), dist.get_world_size()
-        if SEQUENCES % self.size:
-            raise SystemExit(f"{name}: {SEQUENCES} sequences cannot be shared by {self.size} ranks; choices: 1 2 3 4 6 12")
-        written = text()
+    def __init__(self, small):
+        self.small, written = small, text()
         self.letters = sorted(set(written))
         self.tokens = torch.tensor([self.letters.index(letter) for letter in written])
-        self.watch, self.sent = Watch(self.rank, self.size), []
 
     def model(self, block=Block):
         """With the same weights on every rank."""
@@ -157,6 +152,18 @@ class Lesson:
         choose = torch.Generator().manual_seed(step)
         starts = torch.randint(len(self.tokens) - LENGTH, (SEQUENCES,), generator=choose)
         return torch.stack([self.tokens[start:start + LENGTH + 1] for start in starts])
+
+
+class Lesson(Task):
+    trained = {}  # what alone has trained for another lesson of this job
+
+    def __init__(self, name, options):
+        super().__init__(options.small)
+        self.name, self.steps = name, options.steps
+        self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        if SEQUENCES % self.size:
+            raise SystemExit(f"{name}: {SEQUENCES} sequences cannot be shared by {self.size} ranks; choices: 1 2 3 4 6 12")
+        self.watch, self.sent = Watch(self.rank, self.size), []
 
     def share(self, step, rank=None):
         """The sequences of this rank, or of another."""
