@@ -13,7 +13,7 @@ endif
 hxtorch_tests = tests/python/torch/endings.sh tests/python/torch/launchers.sh tests/python/torch/run.sh
 EXTRA_DIST += $(hxtorch_tests) tests/python/torch/common.sh tests/python/torch/job.py tests/python/torch/collectives.py \
     tests/python/torch/training.py tests/python/torch/groups.py tests/python/torch/refused.py tests/python/torch/messages.py \
-    tests/python/torch/elastic.py tests/python/torch/raises.py tests/python/torch/speed.py tests/python/torch/timeouts.py tests/python/torch/torchs_own.sh tests/python/torch/torchs_own.py
+    tests/python/torch/aborts.py tests/python/torch/elastic.py tests/python/torch/raises.py tests/python/torch/speed.py tests/python/torch/timeouts.py tests/python/torch/torchs_own.sh tests/python/torch/torchs_own.py
 if HAVE_TORCH
 dist_tests_list += $(hxtorch_tests)
 endif

@@ -22,6 +22,10 @@ backend gloo only: a barrier of this backend names the missing ranks by itself.
 Coalesced calls start together, and many short ones become few messages. Messages (batch_isend_irecv) start one by one: torch
 coalesces them on GPUs only.
 
+Later changes: distributed_c10d._set_pg_timeout (torch.distributed.set_timeout, where torch has it) gives a group another time-out.
+abort ends a group's calls. distributed_c10d._abort_process_group also leaves the groups, so that the ranks that live can call
+init_process_group again, with another store.
+
 destroy_process_group waits until all ranks have called it. A rank that calls it because of an exception, or ends by
 one, counts as dead for the others. They get an error that names it as soon as its process has ended.
 """
@@ -43,7 +47,7 @@ _groups = {}  # by the name that torch gives, in the order of their creation
 def _create(options, _pg_options):
     """A process group's backend: torch calls this on the members."""
     members = list(options.global_ranks_in_group) or list(range(options.group_size))
-    backend = _backend.Backend(options.store, options.group_rank, options.group_size, members, options.timeout)
+    backend = _backend.Backend(options.store, options.group_rank, options.group_size, members, options.timeout, options.group_id)
     _groups[options.group_id] = backend
     return backend
 
@@ -52,11 +56,41 @@ def _leave(name, orderly):
     _groups.pop(name).leave(orderly)
 
 
-def _shutdown_backend(group, of_torch=distributed_c10d._shutdown_backend):
-    """destroy_process_group calls this for each group that ends. torch itself ends NCCL's groups only."""
-    of_torch(group)
-    if group.group_name in _groups:
-        _leave(group.group_name, orderly=sys.exc_info()[0] is None)
+def _shutdown(name):
+    """destroy_process_group ends the group, unless an exception ends the process: then this rank counts as dead."""
+    if name in _groups:
+        _leave(name, orderly=sys.exc_info()[0] is None)
+
+
+def _abort_process_group(group=None, of_torch=distributed_c10d._abort_process_group):
+    """As torch's, which does nothing (2.6) or keeps Hierax running (later versions): the group's calls fail on all members, and
+    this rank leaves it. None: all groups. After that the process can call init_process_group again."""
+    world = dist.group.WORLD
+    name = getattr(group or world, "group_name", None)
+    if name not in _groups:
+        return of_torch(group)
+    for each in list(_groups) if group in (None, world) else [name]:
+        _groups[each].abort()
+    dist.destroy_process_group(group)
+
+
+def _patch():
+    """Let torch end groups, and set time-outs, also with this backend: 2.6 does so with its own ones only."""
+    distributed_c10d._abort_process_group = _abort_process_group
+    if hasattr(distributed_c10d, "_shutdown_backend"):  # else ProcessGroup.shutdown calls the backend's
+        shutdown_of_torch = distributed_c10d._shutdown_backend
+
+        def shutdown_backend(group):
+            shutdown_of_torch(group)
+            _shutdown(group.group_name)
+        distributed_c10d._shutdown_backend = shutdown_backend
+    if not hasattr(dist.ProcessGroup, "set_timeout"):  # else that calls the backend's
+        set_of_torch = distributed_c10d._set_pg_timeout
+
+        def set_pg_timeout(timeout, group=None):
+            name = getattr(group or dist.group.WORLD, "group_name", None)
+            _groups[name]._set_default_timeout(timeout) if name in _groups else set_of_torch(timeout, group)
+        distributed_c10d._set_pg_timeout = set_pg_timeout
 
 
 def _at_exit():
@@ -89,6 +123,6 @@ def empty(*size, dtype=None, group=None):
 
 
 launcher.fill()
-distributed_c10d._shutdown_backend = _shutdown_backend
+_patch()
 dist.Backend.register_backend("hierax", _create, extended_api=True, devices=["cpu"])
 atexit.register(_at_exit)

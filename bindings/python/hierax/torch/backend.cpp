@@ -6,8 +6,8 @@ namespace hierax
 {
 
 Backend::Backend(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, const std::vector<int64_t> &members,
-                 std::chrono::milliseconds timeout)
-    : c10d::Backend(rank, size), group_(world_join(store, rank, members, timeout)), timeout_(timeout)
+                 std::chrono::milliseconds timeout, std::string name)
+    : c10d::Backend(rank, size), group_(world_join(store, rank, members, timeout)), name_(std::move(name)), timeout_(timeout)
 {
 }
 
@@ -89,6 +89,24 @@ void Backend::abort()
     if (group_.comm)
         hx_comm_revoke(group_.comm);
 }
+
+void Backend::setTimeout(std::chrono::milliseconds timeout)
+{
+    TORCH_CHECK(group_.comm, "hierax: set_timeout: the process group has been destroyed");
+    world_set_timeout(group_, timeout);
+    timeout_ = timeout;
+}
+
+#ifdef C10D_BACKEND_HAS_RECONFIGURE
+c10d::ErrorType Backend::getError()
+{
+    int dead = 0;
+
+    if (!group_.comm || hx_comm_failed(group_.comm, nullptr, 0, &dead) != HX_SUCCESS)
+        return c10d::ErrorType::COMM_ERROR;
+    return dead > 0 ? c10d::ErrorType::REMOTE_ERROR : c10d::ErrorType::SUCCESS;
+}
+#endif
 
 static void memory_free(void *memory)
 {

@@ -14,8 +14,9 @@ using Work = c10::intrusive_ptr<c10d::Work>;
 class Backend : public c10d::Backend
 {
 public:
+    // name: the group's, by which __init__.py knows it
     Backend(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size, const std::vector<int64_t> &members,
-            std::chrono::milliseconds timeout);
+            std::chrono::milliseconds timeout, std::string name);
     ~Backend() override;
 
     const std::string getBackendName() const override { return "hierax"; }
@@ -57,8 +58,16 @@ public:
     uint64_t getSequenceNumberForGroup() override { return calls_; }
     // Leave the group: world_leave.
     void leave(bool orderly);
+    // PyTorch 2.6 does not have the next three in c10d's interface. Later versions override theirs by these.
     // All members' calls that are under way, and their later ones, fail. Any thread may call it.
     void abort();
+    // The end of the group, by ProcessGroup.shutdown: module.cpp.
+    void shutdown();
+    // Of calls without a time-out of their own, from the next one on. All members call it.
+    void setTimeout(std::chrono::milliseconds timeout);
+#ifdef C10D_BACKEND_HAS_RECONFIGURE // c10d then also has ErrorType
+    c10d::ErrorType getError() override;
+#endif
     // Memory of hx_alloc, as a tensor of bytes. Collective.
     at::Tensor memory(int64_t bytes);
 
@@ -78,7 +87,8 @@ private:
     void allgather_start(Pending &pending, const at::Tensor &output, const at::Tensor &input);
 
     Group group_;
-    const std::chrono::milliseconds timeout_;
+    const std::string name_;
+    std::chrono::milliseconds timeout_;
     std::vector<std::weak_ptr<Pending>> live_;
     std::shared_ptr<Pending> coalesced_; // between startCoalescing and endCoalescing
     uint64_t calls_ = 0;

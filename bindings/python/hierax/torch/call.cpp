@@ -84,7 +84,7 @@ void Call::abort()
 {
     TORCH_CHECK(
         false,
-        "hierax: a single call cannot be aborted. Abort the process group: dist.distributed_c10d._abort_process_group()");
+        "hierax: a single call cannot be aborted. Abort the process group: hierax.torch.abort(group)");
 }
 
 at::IValue Call::value() const

@@ -3,10 +3,17 @@
 #include "backend.h"
 #include "completer.h"
 #include <pybind11/chrono.h>
-#include <torch/csrc/distributed/c10d/PyProcessGroup.hpp>
 #include <torch/csrc/utils/pybind.h>
 
 template <typename T> using Pointer = c10::intrusive_ptr<T>;
+
+// Python knows whether an exception ends the group.
+void hierax::Backend::shutdown()
+{
+    const pybind11::gil_scoped_acquire locked;
+
+    pybind11::module_::import("hierax.torch").attr("_shutdown")(name_);
+}
 
 PYBIND11_MODULE(_backend, module)
 {
@@ -15,10 +22,11 @@ PYBIND11_MODULE(_backend, module)
 
     py::module_::import("torch._C._distributed_c10d");
     py::class_<hierax::Backend, c10d::Backend, Pointer<hierax::Backend>>(module, "Backend")
-        .def(py::init<const Pointer<c10d::Store> &, int, int, const std::vector<int64_t> &, std::chrono::milliseconds>(),
-             py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("members"), py::arg("timeout"), Released())
+        .def(py::init<const Pointer<c10d::Store> &, int, int, const std::vector<int64_t> &, std::chrono::milliseconds, std::string>(),
+             py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("members"), py::arg("timeout"), py::arg("name"), Released())
         .def("leave", &hierax::Backend::leave, py::arg("orderly"), Released())
         .def("abort", &hierax::Backend::abort, Released())
+        .def("_set_default_timeout", &hierax::Backend::setTimeout, py::arg("timeout"), Released())
         .def("memory", &hierax::Backend::memory, py::arg("nbytes"), Released());
     module.def("stop", hierax::completer_stop, Released());
 }

@@ -148,10 +148,18 @@ Group world_join(const c10::intrusive_ptr<c10d::Store> &store, int rank, const s
         const hx_status_t status = hx_comm_group(world.comm, places.data(), static_cast<int>(places.size()), &group.comm);
         if (status != HX_SUCCESS)
             fail("new_group", status, world.comm);
-        hx_comm_set_timeout(group.comm, seconds(timeout));
+        world_set_timeout(group, timeout);
     }
     world.groups++;
     return group;
+}
+
+void world_set_timeout(const Group &group, std::chrono::milliseconds timeout)
+{
+    const hx_status_t status = hx_comm_set_timeout(group.comm, seconds(timeout));
+
+    if (status != HX_SUCCESS)
+        fail("set_timeout", status, group.comm);
 }
 
 void world_leave(Group &group, bool orderly)

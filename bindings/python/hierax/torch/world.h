@@ -23,6 +23,9 @@ struct Group {
 Group world_join(const c10::intrusive_ptr<c10d::Store> &store, int rank, const std::vector<int64_t> &members,
                  std::chrono::milliseconds timeout);
 
+// Let calls of the group wait so long for progress, from the next one on. All members call it. Throws.
+void world_set_timeout(const Group &group, std::chrono::milliseconds timeout);
+
 // Leave a group. The last group also stops Hierax: this waits until all ranks of the world have left their groups. `orderly`
 // false: an exception ends this process. Hierax then stays as it is, and for the other ranks this rank dies with its process.
 void world_leave(Group &group, bool orderly);
