@@ -135,6 +135,7 @@ struct hx_rail {
     struct hx_refusal refusal; /* why it could not be opened */
     int no_trywait; /* wait_fd is not the queue's own descriptor: rail.c */
     int unread;     /* something was posted since the last read: a completion may be there without a wake-up */
+    int lacks_write_room; /* its queue has no room for completions of peers' writes */
     struct hx_bounce_pool bounces[HX_BOUNCE_KINDS];
     struct hx_mailbox mailbox; /* for control messages of any peer */
 };

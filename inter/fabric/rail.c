@@ -69,21 +69,32 @@ static enum fi_wait_obj wait_object(const struct hx_net *net)
     return hx_provider_has_faults(net->traits) ? FI_WAIT_POLLFD : FI_WAIT_FD;
 }
 
+/* EFA's queue holds a completion for each packet, not for each operation: up to tx_attr->size packets sent and rx_attr->size
+ * received. EFA itself makes the queue long enough for them, but not for writes of peers, which need no posted receive since
+ * libfabric 1.22. If the queue overflows, completions are lost. All this may arrive while the program does not call Hierax. */
+static size_t queue_size(const struct hx_net *net, const struct fi_info *info)
+{
+    const size_t packets = info->tx_attr->size + info->rx_attr->size;
+    size_t operations = net->send_limit + HX_RECV_LIMIT + 1; /* 1: a control message */
+
+    operations += net->nranks < HX_RECV_LIMIT ? (size_t)net->nranks : HX_RECV_LIMIT; /* credits and invitations, one from each */
+    if (!(info->caps & FI_RMA))
+        return operations;
+    return (packets > operations ? packets : operations) + HX_RECV_LIMIT; /* at most so many write targets are open */
+}
+
 static int queue_open(const struct hx_net *net, struct hx_rail *rail)
 {
-    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = net->send_limit + HX_RECV_LIMIT};
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = queue_size(net, rail->info), .wait_obj = wait_object(net)};
     int rc;
 
-    attr.size += net->nranks < HX_RECV_LIMIT ? (size_t)net->nranks : HX_RECV_LIMIT; /* credits and invitations, one from each */
-    attr.size++; /* for a control message */
-    if (rail->info->caps & FI_RMA) /* completions of the peers' writes */
-        attr.size += rail->info->rx_attr->size;
-    attr.wait_obj = wait_object(net);
     rail->wait_fd = -1;
     rc = fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
     if (rc != 0) {
-        if (attr.wait_obj == FI_WAIT_NONE) /* EFA: the device's queue may be shorter. libfabric keeps what does not fit */
+        if (attr.wait_obj == FI_WAIT_NONE) { /* EFA: the device's queue may be shorter. Then it has room for packets only */
             attr.size = 0;
+            rail->lacks_write_room = 1;
+        }
         attr.wait_obj = FI_WAIT_NONE;
         return fi_cq_open(rail->domain, &attr, &rail->cq, NULL);
     }

@@ -57,6 +57,8 @@ int hx_writes_are_native(const struct hx_rail *rail)
     bool emulated = true;
     size_t bytes = sizeof(emulated);
 
+    if (rail->lacks_write_room)
+        return 0;
     if (hx_fabric_test.write_bytes > 0)
         return 1;
     return FI_VERSION_GE(rail->info->fabric_attr->prov_version, FI_VERSION(120, 0)) &&

@@ -31,7 +31,7 @@
 #define EFA_IOV_LIMIT 2
 #define EFA_INJECT_BYTES 32 /* EFA_INJECT */
 #define EFA_PACKET_BYTES 8192
-#define EFA_TX_SIZE 256
+#define EFA_TX_SIZE 256 /* EFA_SENDS */
 #define EFA_RX_SIZE 8192 /* EFA_RECEIVES */
 #define EFA_MESSAGE_BYTES ((size_t)1 << 30)
 
@@ -119,6 +119,7 @@ struct efa_cq {
     struct efa_domain *domain;
     int users;
     size_t size, unread;
+    size_t written; /* of those unread: writes of peers */
     uint64_t reads;
     struct efa_list done;
     struct efa_ep *eps;

@@ -79,7 +79,7 @@ static struct fi_info *device_offer(const struct fi_info *hints, const char *dom
     info->addr_format = FI_ADDR_EFA;
     *info->tx_attr = (struct fi_tx_attr){.caps = info->caps, .mode = MODE,
                                          .inject_size = efa_setting("EFA_INJECT", EFA_INJECT_BYTES),
-                                         .size = efa_worst(WORST_depth, 100) ? 4 : EFA_TX_SIZE,
+                                         .size = efa_worst(WORST_depth, 100) ? 4 : efa_setting("EFA_SENDS", EFA_TX_SIZE),
                                          .iov_limit = EFA_IOV_LIMIT};
     *info->rx_attr = (struct fi_rx_attr){.caps = info->caps, .mode = MODE,
                                          .size = efa_setting("EFA_RECEIVES", EFA_RX_SIZE),

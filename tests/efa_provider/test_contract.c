@@ -3,7 +3,7 @@
 #include "device.h"
 #include <pthread.h>
 
-#define QUEUE 600
+#define QUEUE (256 + 8192 + 600) /* the packets of the device, and writes */
 
 static void break_descriptor(void)
 {

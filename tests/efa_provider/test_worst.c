@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#define QUEUE 600
+#define QUEUE (256 + 8192 + 600) /* the packets of the device, and writes */
 #define COUNT 200
 #define EMULATED_WRITE (-(0xefa << 16) + 2) /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
 
