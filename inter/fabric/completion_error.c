@@ -35,7 +35,7 @@ static struct meaning meaning_of(const struct hx_net *net, const struct hx_edge 
         {9, PROCESS_ENDED, " (the peer's process has gone)"},
         {10, REACHABLE, " (the receiver was not ready for too long)"},
         {13, UNREACHABLE, SILENT},
-        {14, PROCESS_ENDED, " (the peer's process has gone)"},
+        {14, REACHABLE, " (the peer's device does not know this rank's address)"}, /* of writes only: the peer lives */
         {15, UNREACHABLE, SILENT},
         {4112, REACHABLE, " (locked memory is exhausted: see ulimit -l)"},
         {4124, UNREACHABLE, SILENT},

@@ -5,6 +5,7 @@
 #include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include <arpa/inet.h>
+#include <errno.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -86,6 +87,21 @@ static const void *name_from_here(const struct hx_rail *rail, const struct hx_ra
     return scoped;
 }
 
+/* EFA inserts 0 addresses if its device makes no address handle, and only errno has the reason: EINVAL or ENOMEM. error: 0 if there
+ * is none. */
+static hx_status_t address_refused(const struct hx_net *net, const struct hx_rail *rail, int peer, int error)
+{
+    const char *hint = !net->traits->makes_address_handles ? ""
+                       : error == ENOMEM ? " (the device has no more address handles: each process takes one for each interface of its "
+                                           "peers. Run fewer processes on this host)"
+                                         : " (is the rank in another subnet or availability zone?)";
+
+    return hx_fail(error == ENOMEM ? HX_ERR_NOMEM : HX_ERR_TRANSPORT,
+                   "fi_av_insert of libfabric provider %s on %s refuses the address of rank %d of the job: %s%s",
+                   rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, peer,
+                   error > 0 ? fi_strerror(error) : "it gives no reason", hint);
+}
+
 static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_rail *rail, const struct hx_rail_address *to)
 {
     struct hx_path *path = &edge->paths[edge->npaths++];
@@ -98,12 +114,10 @@ static hx_status_t path_add(struct hx_net *net, struct hx_edge *edge, struct hx_
     hx_status_t status = files_reserve(net);
     if (status != HX_SUCCESS)
         return status;
+    errno = 0;
     rc = fi_av_insert(rail->av, name_from_here(rail, to, &scoped), 1, &path->addr, 0, NULL);
     if (rc != 1)
-        return hx_fail(HX_ERR_TRANSPORT, "fi_av_insert of libfabric provider %s on %s refuses the address of rank %d of the job: "
-                       "%s%s", rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, edge->peer,
-                       rc < 0 ? fi_strerror(-rc) : "it gives no reason",
-                       net->traits->stays_in_subnet ? " (is the rank in another subnet or availability zone?)" : "");
+        return address_refused(net, rail, edge->peer, rc < 0 ? -rc : errno);
     connect_first(net, edge, path, to);
     return HX_SUCCESS;
 }

@@ -67,7 +67,7 @@ struct hx_provider_traits {
     int has_device_codes;    /* The device's codes say what happened to the peer, instead of errno values. completion_error.c */
     int numbers_messages;    /* After a lost message the peer receives no later ones: the endpoint closes. completion_error.c */
     int reports_excess_data; /* The error of a message that is too long has its completion data, its proof. completion_error.c */
-    int stays_in_subnet;     /* A peer in another subnet may be out of reach. So an error asks about the subnet. path.c */
+    int makes_address_handles; /* Its device needs a handle for each peer, and makes none for another availability zone. path.c */
 
     /* ---- messages */
     int writes;            /* Long messages use remote writes with data, if the device does them by itself. write.c */

@@ -207,6 +207,7 @@ void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size
 
 /* ---- queue.c */
 int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int efa_code_error(int code); /* libfabric's error for a device code, as efa_errno.h has it */
 /* An operation that is in no list any more has ended; err 0: well. Takes op. */
 void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno);
 void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t bytes); /* a peer's write is wholly there */

@@ -3,6 +3,7 @@
  * nothing: that is for the wire, when the completion queue is read. */
 #include "efa.h"
 #include "runtime/base/clock.h"
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,15 @@
 
 /* ---- address vector */
 
+/* Why the device makes no further address handle: errno of ibv_create_ah, or 0. EINVAL: the address is in another availability
+ * zone. ENOMEM: the device has no more handles. */
+static int handle_refused(const struct efa_av *av)
+{
+    return av->count >= efa_setting("EFA_PEERS", SIZE_MAX) ? EINVAL : av->count >= efa_setting("EFA_HANDLES", SIZE_MAX) ? ENOMEM : 0;
+}
+
+/* As efa_av_insert of libfabric 1.17 to 2.6: returns the number of addresses inserted, also if there is no handle for the next one.
+ * Only errno has the reason. */
 static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_addr_t *out, uint64_t flags, void *context)
 {
     struct efa_av *av = container(fid, struct efa_av, fid);
@@ -20,13 +30,16 @@ static int av_insert(struct fid_av *fid, const void *names, size_t count, fi_add
     (void)context;
     if (!peers)
         return -FI_ENOMEM;
-    if (av->count + count > efa_setting("EFA_PEERS", SIZE_MAX))
-        return -FI_EHOSTUNREACH;
     av->peers = peers;
     for (size_t i = 0; i < count; i++) {
-        struct efa_peer *peer = calloc(1, sizeof(*peer));
-        if (!peer)
+        const int refused = handle_refused(av);
+        struct efa_peer *peer = refused ? NULL : calloc(1, sizeof(*peer));
+        if (!peer) {
+            errno = refused ? refused : ENOMEM;
+            for (size_t k = i; out && k < count; k++)
+                out[k] = FI_ADDR_NOTAVAIL;
             return (int)i;
+        }
         memcpy(peer->name, (const char *)names + i * EFA_NAME_BYTES, EFA_NAME_BYTES);
         if (memcmp(peer->name, "efa-", 4) != 0)
             efa_breach(RULE_address, "what is inserted is no address");

@@ -15,22 +15,23 @@ told() {
     has "$tmp/err" "$3" "$1 $EFA_WORST"
 }
 status() { sed -n "s/^ *HX_ERR_$1 = \([0-9]*\).*/\1/p" "$top_srcdir/runtime/hierax.h"; }
+gone="Bad queue pair (QP) number (QP does not exist or is in error state)"
+unready="Destination resource not ready (no work queue entries posted on receive queue)"
 dead=$(status PEER_DEAD) transport=$(status TRANSPORT)
 
 for EFA_WORST in none all; do
     export EFA_WORST
-    told 9@300 "$dead" "provider code 9, Remote aborted (the peer's process has gone)"
-    told 13@300 "$dead" "provider code 13, Unresponsive remote (the peer is silent or unreachable"
-    told 10@300 "$transport" "provider code 10, Receiver not ready (the receiver was not ready for too long)"
+    told 9@300 "$dead" "provider code 9, $gone (the peer's process has gone)"
+    told 13@300 "$dead" "provider code 13, Unresponsive remote (was previously responsive) (the peer is silent or unreachable"
+    told 10@300 "$transport" "provider code 10, $unready (the receiver was not ready for too long)"
 done
 export EFA_WORST=none
-told 14@300 "$dead" "provider code 14, Remote unknown peer (the peer's process has gone)"
-told 15@300 "$dead" "provider code 15, Unreachable remote (the peer is silent or unreachable"
-told 4124@300 "$dead" "provider code 4124, Unresponsive receiver, connection established (the peer is silent or unreachable"
-told 4126@300 "$dead" "provider code 4126, Unresponsive receiver, handshake failed (the peer is silent or unreachable"
-told 8@300 "$dead" "provider code 8, Connection reset by remote (the peer's process has gone)"
-told 4112@300 "$transport" "provider code 4112, Locked memory exhausted (locked memory is exhausted: see ulimit -l)"
-told 4127@300 "$transport" "provider code 4127, Operation aborted by the peer (the peer has cancelled it)"
+told 15@300 "$dead" "provider code 15, Unreachable remote - never received a response (the peer is silent or unreachable"
+told 4124@300 "$dead" "provider code 4124, Unresponsive receiver (connection previously established) (the peer is silent or unreachable"
+told 4126@300 "$dead" "provider code 4126, Unresponsive receiver (reachable by EFA device but handshake failed) (the peer is silent or unreachable"
+told 8@300 "$dead" "provider code 8, Connection was reset by remote peer (the peer's process has gone)"
+told 4112@300 "$transport" "provider code 4112, Failure to post internal receive buffers (locked memory is exhausted: see ulimit -l)"
+told 4127@300 "$transport" "provider code 4127, Operation aborted because the peer closed its memory registration or endpoint mid-transfer (the peer has cancelled it)"
 # ranks that never reach each other: the error names possible reasons, and reports nobody as dead
 for code in 13 15 4124 4126; do
     EFA_ERROR=$code@1 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" outlives 1 >"$tmp/out" 2>"$tmp/err"
@@ -39,7 +40,9 @@ for code in 13 15 4124 4126; do
     ! grep -q " status $dead at" "$tmp/out" || { fail "$code@1: somebody has died:"; cat "$tmp/out" >&2; }
 done
 EFA_PEERS=0 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" init >"$tmp/out" 2>"$tmp/err"
-has "$tmp/out" "refuses the address of rank 1 of the job: No route to host (is the rank in another subnet or availability zone?)" EFA_PEERS
+has "$tmp/out" "refuses the address of rank 1 of the job: Invalid argument (is the rank in another subnet or availability zone?)" EFA_PEERS
+EFA_HANDLES=0 timeout 20 "$run" -n 2 --nodes 2 -- "$here/actor" init >"$tmp/out" 2>"$tmp/err"
+has "$tmp/out" "refuses the address of rank 1 of the job: Cannot allocate memory (the device has no more address handles" EFA_HANDLES
 told queue@300 "$transport" "efa endpoint of rank 1 of the job on rdmap0s6-rdm failed"
 # the event queue tells of a peer that has gone: that is no fault of the endpoint's
 EFA_ERROR=queue13@20 HX_LOG=warn timeout 30 "$run" -n 3 --nodes 3 -- "$here/comms" 1 4000 >"$tmp/out" 2>"$tmp/err" ||
@@ -48,8 +51,10 @@ has "$tmp/err" "(provider code 13) (the peer is silent or unreachable" "event qu
 # of remote writes, and of the invitations to them
 export EFA_RDMA=1 HX_RDMA=1
 for at in 300 301 302 303; do
-    told 9@$at "$dead" "provider code 9, Remote aborted (the peer's process has gone)"
-    told 10@$at "$transport" "provider code 10, Receiver not ready (the receiver was not ready for too long)"
+    told 9@$at "$dead" "provider code 9, $gone (the peer's process has gone)"
+    told 10@$at "$transport" "provider code 10, $unready (the receiver was not ready for too long)"
+    # the peer lives, and may still write into this rank's memory
+    told 14@$at "$transport" "provider code 14, No valid address handle at remote side (required for RDMA operations) (the peer's device does not know"
 done
 unset EFA_RDMA HX_RDMA
 

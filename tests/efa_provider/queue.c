@@ -118,6 +118,49 @@ void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t byte
     ep->cq->unread++;
 }
 
+/* ---- the device's codes: efa_errno.h of libfabric 1.22 to 2.6. 4127 is newer */
+
+static const struct {
+    int code, error;
+    const char *text;
+} codes[] = {
+    {1, FI_ECANCELED, "Flushed during queue pair destroy"},
+    {7, FI_EINVAL, "Remote memory registration is invalid, has insufficient access flags or does not match IOVA"},
+    {8, FI_ECONNABORTED, "Connection was reset by remote peer"},
+    {9, FI_ENOTCONN, "Bad queue pair (QP) number (QP does not exist or is in error state)"},
+    {10, FI_ENORX, "Destination resource not ready (no work queue entries posted on receive queue)"},
+    {12, FI_EREMOTEIO, "Unexpected status returned by responder"},
+    {13, FI_ECONNABORTED, "Unresponsive remote (was previously responsive)"},
+    {14, FI_ENOTCONN, "No valid address handle at remote side (required for RDMA operations)"},
+    {15, FI_EHOSTUNREACH, "Unreachable remote - never received a response"},
+    {18, FI_EINVAL, "Remote feature mismatch"},
+    {4112, FI_EOTHER, "Failure to post internal receive buffers"},
+    {4124, FI_ECONNABORTED, "Unresponsive receiver (connection previously established)"},
+    {4126, FI_ECONNABORTED, "Unresponsive receiver (reachable by EFA device but handshake failed)"},
+    {4127, FI_EOTHER, "Operation aborted because the peer closed its memory registration or endpoint mid-transfer"},
+};
+#define CODES (sizeof(codes) / sizeof(codes[0]))
+
+int efa_code_error(int code)
+{
+    for (size_t i = 0; i < CODES; i++)
+        if (codes[i].code == code)
+            return codes[i].error;
+    return FI_EOTHER;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *data, char *buf, size_t bytes)
+{
+    (void)fid;
+    (void)data;
+    (void)buf;
+    (void)bytes;
+    for (size_t i = 0; i < CODES; i++)
+        if (codes[i].code == prov_errno)
+            return codes[i].text;
+    return "Unknown error";
+}
+
 /* ---- reading */
 
 static uint64_t flags_of(const struct efa_op *op)
@@ -136,8 +179,8 @@ static void stray_add(struct efa_cq *cq)
 
     if (!op)
         abort();
-    op->err = FI_EIO;
-    op->prov_errno = 14;
+    op->err = efa_code_error(9);
+    op->prov_errno = 9;
     efa_list_add(&cq->done, op);
     cq->unread++;
 }
@@ -209,27 +252,6 @@ static ssize_t cq_sread(struct fid_cq *fid, void *entries, size_t count, const v
     (void)condition;
     (void)timeout;
     return -FI_ENOSYS;
-}
-
-static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *data, char *buf, size_t bytes)
-{
-    (void)fid;
-    (void)data;
-    (void)buf;
-    (void)bytes;
-    switch (prov_errno) {
-    case 8: return "Connection reset by remote";
-    case 9: return "Remote aborted";
-    case 10: return "Receiver not ready";
-    case 13: return "Unresponsive remote";
-    case 14: return "Remote unknown peer";
-    case 15: return "Unreachable remote";
-    case 4124: return "Unresponsive receiver, connection established";
-    case 4126: return "Unresponsive receiver, handshake failed";
-    case 4112: return "Locked memory exhausted";
-    case 4127: return "Operation aborted by the peer";
-    default: return "Unknown error";
-    }
 }
 
 static int cq_close(struct fid *fid)

@@ -238,12 +238,25 @@ static void break_overrun_written(void)
     struct device d = device_start(8), target = device_start(4);
     fi_addr_t addr = device_reach(&d, &target);
 
+    device_reach(&target, &d);
     for (int i = 0; i < 5; i++)
         need(write_to(&d, addr, i, target.buffer + 64 * i, target.mr, 1) == 0);
     for (int i = 0; i < 1000; i++) { /* it moves by a look at no completion, which leaves them */
         struct fi_cq_tagged_entry none;
         completed(&d);
         fi_cq_read(target.cq, &none, 0);
+    }
+}
+
+static void break_known(void)
+{
+    struct device d = device_start(QUEUE), target = device_start(QUEUE);
+    fi_addr_t addr = device_reach(&d, &target);
+
+    need(write_to(&d, addr, 0, target.buffer, target.mr, 1) == 0);
+    for (int i = 0; i < 1000; i++) {
+        completed(&d);
+        completed(&target);
     }
 }
 
@@ -352,6 +365,7 @@ static const struct {
     {"remote", break_remote_closed, ""},
     {"remote", break_remote_range, ""},
     {"overrun", break_overrun_written, ""},
+    {"known", break_known, ""},
     {"address", break_address, ""},
     {"address", break_address_foreign, ""},
     {"setup", break_setup, ""},

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define FRAGMENT_BYTES ((size_t)32 << 10)
-#define PEER_GONE 14 /* a device code */
+#define PEER_GONE 9 /* a device code */
 #define ACKNOWLEDGE_SECONDS 1.0 /* how long a receiver's socket may be full when an endpoint closes */
 #define BATCH 32 /* datagrams and fragments moved per read of the completion queue */
 
@@ -165,6 +165,8 @@ static void datagram_handle(struct efa_ep *ep, const struct header *header, cons
         break;
     case DATA:
     case WRITE:
+        if (header->what == WRITE && !peer_named(ep, header->from)) /* the writer would get code 14 */
+            efa_breach(RULE_known, "%.*s writes", EFA_NAME_BYTES, header->from);
         arrival = arrival_of(ep, header);
         memcpy(arrival->data + header->offset, data, bytes);
         arrival->came += bytes;
@@ -333,7 +335,7 @@ void efa_wire_progress(struct efa_ep *ep)
     arrivals_end(ep);
     for (struct efa_op **at = &ep->sends.head; *at;)
         if (send_advance(ep, *at, &code))
-            efa_op_end(ep, efa_list_take(&ep->sends, at), code != 0 ? FI_EIO : 0, code);
+            efa_op_end(ep, efa_list_take(&ep->sends, at), code != 0 ? efa_code_error(code) : 0, code);
         else
             at = &(*at)->next;
 }
