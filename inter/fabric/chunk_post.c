@@ -136,6 +136,14 @@ static uint32_t data_of(const struct hx_net *net, const struct hx_net_op *op, si
     return hx_proof_data(net, net->rank, op->peer, op->match, offset / op->chunk_bytes, op->signature);
 }
 
+/* EFA's packets of eager and medium messages arrive in its own buffers. The processor copies them into the receive while the
+ * completion queue is read: rxr_pkt_copy_data_to_op_entry in libfabric 1.17, efa_rdm_pke_copy_payload_to_ope in 2.x. Both accept a
+ * receive without a descriptor. For sends a descriptor is needed: without it, medium messages register their memory each time. */
+static int is_copied_anyway(const struct hx_net *net, const struct hx_net_op *op, size_t bytes)
+{
+    return op->direction == HX_NET_RECV && !op->written && bytes <= net->traits->copies_recvs;
+}
+
 /* Must this chunk be copied through a bounce buffer? If not, *registration is the one of its memory, if it needs one. Short
  * messages are always copied if memory needs registration: pinning their own memory costs more than the copy. */
 static int bounces(struct hx_net *net, struct hx_path *path, const struct hx_net_op *op, const void *buffer, size_t bytes,
@@ -147,6 +155,8 @@ static int bounces(struct hx_net *net, struct hx_path *path, const struct hx_net
         return hx_path_send_mode(net, path, bytes, 0) != HX_SEND_DIRECT;
     if (!net->register_local)
         return net->direct == HX_DIRECT_NEVER || (net->direct == HX_DIRECT_IF_SPACE && !hx_op_is_large(op));
+    if (is_copied_anyway(net, op, bytes))
+        return 0;
     if (hx_op_is_large(op))
         *registration = hx_region_find(net, path->rail, buffer, bytes);
     return !*registration;

@@ -71,6 +71,8 @@ struct hx_provider_traits {
 
     /* ---- messages */
     int writes;            /* Long messages use remote writes with data, if the device does them by itself. write.c */
+    size_t copies_recvs;   /* It copies messages of up to so many bytes into their receives itself. So these need no registration and
+                            * no copy of ours, although it asks for FI_MR_LOCAL. 0: none. chunk_post.c */
     enum hx_direct direct; /* A device finishes what it has begun. TCP may not, so more messages are copied. tcp_space.c */
     int breaks_on_excess;  /* A message longer than its receive breaks the connection. Each receive ends with a sink. bounce.c */
     int connects_first;    /* Sends over an accepted connection may wait for ever. So each rank opens one of its own. path.c */

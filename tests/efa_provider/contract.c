@@ -11,6 +11,13 @@ size_t efa_request_bytes(const struct efa_request *r)
     return bytes;
 }
 
+int efa_needs_descriptor(const struct efa_request *r, size_t piece)
+{
+    const int is_copied = r->kind == EFA_RECV && efa_request_bytes(r) <= EFA_MEDIUM_BYTES;
+
+    return !r->inject && r->iov[piece].iov_len > 0 && !(is_copied && !(r->desc && r->desc[piece]));
+}
+
 static void shape_check(const struct efa_ep *ep, const struct efa_request *r)
 {
     size_t bytes;
@@ -86,8 +93,8 @@ static void flow_check(struct efa_ep *ep, const struct efa_request *r)
 void efa_request_check(struct efa_ep *ep, const struct efa_request *r)
 {
     shape_check(ep, r);
-    for (size_t i = 0; i < r->count && !r->inject; i++)
-        if (r->iov[i].iov_len > 0)
+    for (size_t i = 0; i < r->count; i++)
+        if (efa_needs_descriptor(r, i))
             efa_mr_check(ep->domain, &r->iov[i], r->desc ? r->desc[i] : NULL, r->kind);
     pairs_check(ep, r);
     flow_check(ep, r);

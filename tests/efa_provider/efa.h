@@ -31,6 +31,7 @@
 #define EFA_IOV_LIMIT 2
 #define EFA_INJECT_BYTES 32 /* EFA_INJECT */
 #define EFA_PACKET_BYTES 8192
+#define EFA_MEDIUM_BYTES 65536 /* up to this length a message is sent in packets at once, and copied into its receive */
 #define EFA_TX_SIZE 256 /* EFA_SENDS */
 #define EFA_RX_SIZE 8192 /* EFA_RECEIVES */
 #define EFA_MESSAGE_BYTES ((size_t)1 << 30)
@@ -169,6 +170,7 @@ struct efa_request { /* a post */
 };
 void efa_request_check(struct efa_ep *ep, const struct efa_request *r);
 size_t efa_request_bytes(const struct efa_request *r);
+int efa_needs_descriptor(const struct efa_request *r, size_t piece);
 uint64_t *efa_refused_at(struct efa_ep *ep, const struct efa_request *r); /* see efa_peer */
 
 /* ---- worst.c: what is switched on, and the dice */

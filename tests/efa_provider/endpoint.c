@@ -130,10 +130,10 @@ static struct efa_op *op_start(struct efa_ep *ep, const struct efa_request *r)
         op->due = hx_now_s() + 1e-6 * efa_dice(1000);
     for (size_t i = 0; i < r->count; i++) {
         op->iov[i] = r->iov[i];
-        if (r->inject || r->iov[i].iov_len == 0)
-            continue;
-        op->mr[i] = efa_mr_check(ep->domain, &r->iov[i], r->desc ? r->desc[i] : NULL, r->kind);
-        op->mr[i]->users++;
+        if (efa_needs_descriptor(r, i)) {
+            op->mr[i] = efa_mr_check(ep->domain, &r->iov[i], r->desc ? r->desc[i] : NULL, r->kind);
+            op->mr[i]->users++;
+        }
         if (r->kind == EFA_RECV && efa_worst(WORST_poison, 100))
             memset(r->iov[i].iov_base, 0xe7, r->iov[i].iov_len);
     }

@@ -26,8 +26,6 @@ caught "no second try after EAGAIN" completion.c 's/hx_edges_retry(net);/;/' 'HX
 caught "second try before the queue is read" chunk_post.c '/hx_path_refuse(path, /d' 'efa contract: again'
 caught "no descriptor when sending" chunk_post.c \
     '/fi_tsend/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
-caught "no descriptor when receiving" chunk_post.c \
-    '/fi_trecv/s/hx_descriptor(chunk->registration)/NULL/' 'efa contract: descriptor'
 caught "no sequence number in the tag" chunk_post.c \
     's/op->match << HX_CHUNK_BITS | .*;/op->match << HX_CHUNK_BITS;/' "$mixed"
 caught "buffer overwritten while it is sent" chunk_post.c \

@@ -23,6 +23,15 @@ static void break_descriptor_closed(void)
     fi_trecv(d.ep, d.buffer, 64, desc, d.self, 1, 0, &contexts[0]);
 }
 
+/* A longer receive than libfabric copies. */
+static void break_descriptor_received(void)
+{
+    struct device d = device_start(QUEUE);
+
+    need(fi_trecv(d.ep, d.buffer, BUFFER_BYTES, NULL, d.self, 1, 0, &contexts[0]) == 0);
+    fi_trecv(d.ep, d.buffer, BUFFER_BYTES + 1, NULL, d.self, 2, 0, &contexts[1]);
+}
+
 static void break_range(void)
 {
     struct device d = device_start(QUEUE);
@@ -341,6 +350,7 @@ static const struct {
 } breaches[] = {
     {"descriptor", break_descriptor, ""},
     {"descriptor", break_descriptor_closed, ""},
+    {"descriptor", break_descriptor_received, ""},
     {"range", break_range, ""},
     {"access", break_access, ""},
     {"empty", break_empty, ""},
