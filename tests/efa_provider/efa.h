@@ -5,6 +5,7 @@
  * sockets, so nothing is ordered, timed or buffered but by what is written here.
  *
  *   fabric, events, domain     provider.c      what is offered
+ *   device                     nic.c           what an offer says of it
  *   registrations              memory.c        descriptors; the pages behind them, as the device pins them
  *   completion queue           queue.c
  *   addresses, endpoint        endpoint.c      posts, and their refusal; contract.c: their checks
@@ -84,6 +85,7 @@ struct efa_op { /* from its post until its completion has been read */
     struct iovec iov[EFA_IOV_LIMIT];
     struct efa_mr *mr[EFA_IOV_LIMIT];
     size_t count, bytes;
+    size_t sent_bytes; /* of a send: bytes as it was posted */
     struct efa_peer *peer; /* NULL: any */
     uint64_t tag, ignore, id;
     struct efa_target target;
@@ -150,6 +152,7 @@ struct efa_ep {
     struct efa_list sends, recvs;
     size_t tx_size, rx_size, inject_bytes;
     size_t nsends, ninjects, nrecvs; /* under way */
+    size_t npackets;                 /* of sends that have not left: the device takes tx_size */
     uint64_t last_id, posts;
     uint64_t refused; /* receives from any peer: see efa_peer */
     struct efa_arrival *arrivals;
@@ -170,6 +173,10 @@ struct efa_request { /* a post */
 };
 void efa_request_check(struct efa_ep *ep, const struct efa_request *r);
 size_t efa_request_bytes(const struct efa_request *r);
+static inline size_t efa_packets(size_t bytes) /* one of up to 8 KiB; a medium message has up to eight */
+{
+    return bytes == 0 ? 1 : (bytes + EFA_PACKET_BYTES - 1) / EFA_PACKET_BYTES;
+}
 int efa_needs_descriptor(const struct efa_request *r, size_t piece);
 uint64_t *efa_refused_at(struct efa_ep *ep, const struct efa_request *r); /* see efa_peer */
 
@@ -199,6 +206,10 @@ int efa_error_due(uint64_t sends, int *once); /* EFA_ERROR's code if it is due w
 void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 void efa_enter(struct efa_domain *domain); /* rule threads: around everything that touches a domain */
 void efa_leave(struct efa_domain *domain);
+
+/* ---- nic.c: the device with this number */
+struct fid_nic *efa_nic_make(int number);
+void efa_source_set(struct fi_info *info, int number);
 
 /* ---- memory.c */
 extern struct fi_ops_mr efa_mr_ops;

@@ -2,7 +2,7 @@
 # EFA at its worst, without EFA: a libfabric provider that tests load through FI_PROVIDER_PATH.
 check_LTLIBRARIES = tests/efa_provider/libefa-fi.la
 tests_efa_provider_libefa_fi_la_SOURCES = tests/efa_provider/efa.h tests/efa_provider/rules.def \
-    tests/efa_provider/worst.def tests/efa_provider/worst.c tests/efa_provider/provider.c tests/efa_provider/memory.c \
+    tests/efa_provider/worst.def tests/efa_provider/worst.c tests/efa_provider/provider.c tests/efa_provider/nic.c tests/efa_provider/memory.c \
     tests/efa_provider/queue.c tests/efa_provider/contract.c \
     tests/efa_provider/endpoint.c tests/efa_provider/wire.c
 tests_efa_provider_libefa_fi_la_LIBADD = $(LIBFABRIC_LIBS)

@@ -89,6 +89,14 @@ static int is_not_ready(struct efa_peer *peer)
     return peer->not_ready_until > 0 && hx_now_s() < peer->not_ready_until;
 }
 
+/* A medium message needs all of its packets at once (efa_rdm_ope_post_send in 2.x, rxr_pkt_post_req in 1.17), a longer one the first. */
+static int lacks_packets(const struct efa_ep *ep, size_t bytes)
+{
+    const size_t needed = bytes <= EFA_MEDIUM_BYTES ? efa_packets(bytes) : 1;
+
+    return ep->npackets > 0 && ep->npackets + needed > ep->tx_size;
+}
+
 static int is_refused(struct efa_ep *ep, const struct efa_request *r)
 {
     if (efa_worst(WORST_eagain, 30))
@@ -99,6 +107,8 @@ static int is_refused(struct efa_ep *ep, const struct efa_request *r)
         efa_wire_greet(ep, ep->av->peers[r->addr]);
         return 1;
     }
+    if (r->kind == EFA_SEND && lacks_packets(ep, efa_request_bytes(r)))
+        return 1;
     return ep->nsends + ep->ninjects >= ep->tx_size || is_not_ready(ep->av->peers[r->addr]);
 }
 
@@ -141,6 +151,8 @@ static struct efa_op *op_start(struct efa_ep *ep, const struct efa_request *r)
         op->copy = gathered(r, op->bytes);
     else
         efa_context_mark(op);
+    op->sent_bytes = op->bytes;
+    ep->npackets += r->kind == EFA_SEND ? efa_packets(op->bytes) : 0;
     ep->nrecvs += r->kind == EFA_RECV;
     ep->nsends += r->kind != EFA_RECV && !r->inject;
     ep->ninjects += (size_t)r->inject;

@@ -131,7 +131,8 @@ void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size
 
 /* ---- registrations */
 
-static size_t locked_bytes; /* what EFA_MEMLOCK=KIB limits, as ulimit -l does */
+static size_t registrations; /* what EFA_REGISTRATIONS=N limits: the device has so many memory keys */
+static size_t locked_bytes;  /* what EFA_MEMLOCK=KIB limits, as ulimit -l does */
 
 static int mr_close(struct fid *fid)
 {
@@ -145,6 +146,7 @@ static int mr_close(struct fid *fid)
     *link = mr->next;
     if (mr->pages)
         pages_release(mr->pages);
+    registrations--;
     locked_bytes -= mr->bytes;
     mr->domain->users--;
     efa_leave(mr->domain);
@@ -165,7 +167,7 @@ static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t ac
     (void)flags;
     if (!mr)
         return -FI_ENOMEM;
-    if (locked_bytes + bytes > efa_setting("EFA_MEMLOCK", SIZE_MAX >> 10) << 10) {
+    if (registrations >= efa_setting("EFA_REGISTRATIONS", SIZE_MAX) || locked_bytes + bytes > efa_setting("EFA_MEMLOCK", SIZE_MAX >> 10) << 10) {
         free(mr);
         return -FI_ENOMEM;
     }
@@ -178,6 +180,7 @@ static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t ac
         fprintf(stderr, "efa provider: pages cannot be pinned here: %s; stale registrations pass\n", strerror(errno));
     mr->fid = (struct fid_mr){.fid = {FI_CLASS_MR, context, &fid_ops}, .key = ++domain->last_serial};
     mr->fid.mem_desc = (void *)mr->fid.key;
+    registrations++;
     locked_bytes += bytes;
     domain->mrs = mr;
     domain->users++;

@@ -10,6 +10,7 @@
 
 #define MR_MODE (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 #define MODE (FI_CONTEXT | FI_CONTEXT2)
+#define DIRECT_LACKS (FI_TAGGED | FI_DIRECTED_RECV) /* what the fabric efa-direct of libfabric 2.1 and later does not have */
 #define CAPS                                                                                                           \
     (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_RMA | FI_READ |      \
      FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -68,7 +69,7 @@ static void fork_check(void)
         efa_breach(RULE_fork, "FI_EFA_FORK_SAFE and huge pages are asked for");
 }
 
-static struct fi_info *device_offer(const struct fi_info *hints, const char *domain_name)
+static struct fi_info *device_offer(const struct fi_info *hints, int nic, const char *domain_name)
 {
     struct fi_info *info = fi_allocinfo();
 
@@ -93,6 +94,25 @@ static struct fi_info *device_offer(const struct fi_info *hints, const char *dom
         .mr_mode = MR_MODE, .mr_key_size = 4, .cq_data_size = 4, .cq_cnt = 16, .ep_cnt = 16, .tx_ctx_cnt = 16,
         .rx_ctx_cnt = 16, .max_ep_tx_ctx = 1, .max_ep_rx_ctx = 1, .mr_iov_limit = 1, .mr_cnt = 65535};
     *info->fabric_attr = (struct fi_fabric_attr){.name = strdup(efa_name)}; /* libfabric adds ours */
+    info->nic = efa_nic_make(nic);
+    efa_source_set(info, nic);
+    return info;
+}
+
+/* The fabric efa-direct comes before efa for who does not ask for what it lacks (efa_prov_info_list in libfabric 2.1 to 2.6). Its
+ * messages are packets. */
+static struct fi_info *direct_offer(const struct fi_info *hints, int nic, const char *domain_name)
+{
+    struct fi_info *info = hints && (hints->caps & DIRECT_LACKS) ? NULL : device_offer(hints, nic, domain_name);
+
+    if (!info)
+        return NULL;
+    info->caps &= ~DIRECT_LACKS;
+    info->tx_attr->caps = info->rx_attr->caps = info->caps;
+    info->ep_attr->max_msg_size = EFA_PACKET_BYTES;
+    info->ep_attr->mem_tag_format = 0;
+    free(info->fabric_attr->name);
+    info->fabric_attr->name = strdup("efa-direct");
     return info;
 }
 
@@ -112,7 +132,9 @@ static int efa_getinfo(uint32_t version, const char *node, const char *service, 
             continue;
         efa_worst_start();
         fork_check();
-        if (!(*end = device_offer(hints, name)))
+        if ((*end = direct_offer(hints, nic, name)))
+            end = &(*end)->next;
+        if (!(*end = device_offer(hints, nic, name)))
             return -FI_ENOMEM;
         end = &(*end)->next;
     }

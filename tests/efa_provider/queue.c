@@ -50,6 +50,8 @@ void efa_op_free(struct efa_ep *ep, struct efa_op *op)
     for (size_t i = 0; i < op->count; i++)
         if (op->mr[i])
             op->mr[i]->users--;
+    if (op->kind == EFA_SEND)
+        ep->npackets -= efa_packets(op->sent_bytes);
     if (op->kind == EFA_RECV)
         ep->nrecvs--;
     else if (!op->copy)

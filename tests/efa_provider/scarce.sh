@@ -20,6 +20,9 @@ through 2 300000 30 EFA_RECEIVES=24 # one for each peer listens for credits, not
 export EFA_WORST=none
 through 2 1000000 1 EFA_INJECT=0 # then credits are sent
 through 2 300000 1 EFA_QUEUE=4096
+through 2 300000 1 EFA_INJECT=4096 # what EFA takes
+through 6 1000000 1 EFA_REGISTRATIONS=4
+EFA_SENDS=16 EFA_WORST=all through 4 1000000 1 # two medium messages fill the device
 through 6 3000000 1 EFA_MEMLOCK=4200 # 100 KiB beside what a rank starts with
 told=$(grep -c "warn: efa registers no more bounce buffers .*ulimit -l" "$tmp/err")
 [ "$told" -ge 1 ] && [ "$told" -le 6 ] || fail "EFA_MEMLOCK: told $told times"

@@ -8,6 +8,7 @@
 
 #define QUEUE (256 + 8192 + 600) /* the packets of the device, and writes */
 #define COUNT 200
+#define LARGE 30 /* medium messages: the device holds 256 packets */
 #define EMULATED_WRITE (-(0xefa << 16) + 2) /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
 
 static struct device a, b;
@@ -228,9 +229,9 @@ static void still_closing(int number)
 static void case_linger(void)
 {
     both_start();
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < LARGE; i++)
         need(fi_tsend(a.ep, a.buffer, BUFFER_BYTES, fi_mr_desc(a.mr), a_to_b, 1, &contexts[i]) == 0);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < LARGE; i++)
         completed(&a);
     signal(SIGALRM, still_closing);
     ualarm(200000, 0);
@@ -520,12 +521,50 @@ static void little_is_locked(void)
     need(fi_mr_reg(a.domain, more, sizeof(more), FI_SEND, 0, 0, 0, &mr, NULL) == 0);
 }
 
+/* Two medium messages of eight packets each fill the device, although it takes more sends. */
+static void packets_are_few(void)
+{
+    both_start();
+    need(a.info->tx_attr->size == 16);
+    for (int i = 0; i < 2; i++)
+        need(fi_tsend(a.ep, a.buffer, BUFFER_BYTES, fi_mr_desc(a.mr), a_to_b, 1, &contexts[i]) == 0);
+    need(fi_tsend(a.ep, a.buffer, 64, fi_mr_desc(a.mr), a_to_b, 1, &contexts[2]) == -FI_EAGAIN);
+    while (completed(&a) == -1)
+        completed(&b);
+    need(fi_tsend(a.ep, a.buffer, BUFFER_BYTES, fi_mr_desc(a.mr), a_to_b, 1, &contexts[2]) == 0);
+}
+
+static void registrations_are_few(void)
+{
+    struct fid_mr *mr;
+
+    both_start();
+    need(fi_mr_reg(a.domain, a.buffer, 64, FI_SEND, 0, 0, 0, &mr, NULL) == -FI_ENOMEM);
+}
+
+/* It takes no tags, so a program that asks for them does not see it. */
+static void direct_is_first(void)
+{
+    struct fi_info *all, *efa = offer(), *copy = fi_dupinfo(efa);
+
+    need(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &all) == 0);
+    while (all && strcmp(all->fabric_attr->prov_name, "efa") != 0)
+        all = all->next;
+    need(all && strcmp(all->fabric_attr->name, "efa-direct") == 0 && !(all->caps & FI_TAGGED));
+    need(strcmp(all->next->fabric_attr->name, "efa") == 0 && (all->next->caps & FI_TAGGED));
+    need(strcmp(efa->fabric_attr->name, "efa") == 0 && !efa->next);
+    need(strcmp(copy->nic->device_attr->name, "rdmap0s6") == 0 && copy->nic->link_attr->speed == 100000000000 && copy->src_addrlen == 32);
+    fi_freeinfo(efa);
+    fi_freeinfo(copy);
+}
+
 static void test_little(void **state)
 {
     static const struct {
         const char *name, *value;
         void (*body)(void);
-    } cases[] = {{"EFA_RECEIVES", "3", receives_are_few}, {"EFA_INJECT", "0", nothing_is_injected}, {"EFA_MEMLOCK", "130", little_is_locked}};
+    } cases[] = {{"EFA_RECEIVES", "3", receives_are_few}, {"EFA_INJECT", "0", nothing_is_injected}, {"EFA_MEMLOCK", "130", little_is_locked},
+                 {"EFA_SENDS", "16", packets_are_few}, {"EFA_REGISTRATIONS", "2", registrations_are_few}, {"EFA_NICS", "1", direct_is_first}};
     char said[1024];
 
     (void)state;
