@@ -215,6 +215,7 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
     end_read(blob, &theirs);
     end_read(own, &mine);
     status = hx_paths_make(net, edge, &mine, &theirs);
+    edge->stripe_bytes = net->traits->stripe_bytes > 0 ? net->traits->stripe_bytes : (size_t)edge->npaths * HX_STRIPE_BYTES;
     if (status != HX_SUCCESS) {
         free(edge);
         return status;

@@ -311,15 +311,14 @@ static inline int hx_credit_is_due(const struct hx_edge *edge, const struct hx_f
  *     0 1 2 3 | 4 5 6 7     a message of 8 chunks, its turn being 1, over 3 paths
  *     1 2 0 1   2 0 1 2
  *
- * A message with HX_STRIPE_BYTES for each path has the same number of chunks on all paths. Shorter messages have one chunk; their
- * match ids spread them over the paths. The first path does not depend on the length, so ends with different lengths still meet,
- * and report it. */
+ * A message of stripe_bytes has the same number of chunks on all paths. A shorter one uses a single path; the match ids spread such
+ * messages over the paths. The first path does not depend on the length, so ends with different lengths still meet, and report it. */
 
 static inline size_t hx_chunk_bytes(const struct hx_net *net, const struct hx_edge *edge, size_t total_bytes)
 {
     size_t paths = (size_t)edge->npaths, chunks;
 
-    if (paths == 1 || total_bytes < paths * HX_STRIPE_BYTES)
+    if (paths == 1 || total_bytes < edge->stripe_bytes)
         return net->chunk_bytes;
     chunks = (total_bytes + net->chunk_bytes - 1) / net->chunk_bytes;
     chunks = (chunks + paths - 1) / paths * paths;
@@ -334,5 +333,7 @@ static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct h
     if (edge->npaths == 1)
         return &edge->paths[0];
     turn = (op->match * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-    return &edge->paths[(turn + offset / op->chunk_bytes) % (uint64_t)edge->npaths];
+    if (op->total_bytes >= edge->stripe_bytes)
+        turn += offset / op->chunk_bytes;
+    return &edge->paths[turn % (uint64_t)edge->npaths];
 }

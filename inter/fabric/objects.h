@@ -31,7 +31,7 @@
 #define HX_RECV_WINDOW 16     /* chunk receives of one message posted at a time, for each path */
 #define HX_RECV_LIMIT 4096    /* most chunk receives posted at a time: the completion queue of each rail has room for them */
 #define HX_SEND_LIMIT 1024    /* upper bound of tx_attr->size */
-#define HX_STRIPE_BYTES 16384 /* a message with this many bytes for each path is cut into chunks for all paths */
+#define HX_STRIPE_BYTES 16384 /* see struct hx_edge: for each path, if the provider's row has no length */
 #define HX_INJECT_LIMIT 256   /* upper bound of tx_attr->inject_size */
 
 /* ---- bounce buffers: memory of the endpoint, registered once if the provider needs registration */
@@ -207,6 +207,7 @@ struct hx_edge {
     struct hx_mailbox mailboxes[HX_CONTROL_MESSAGE]; /* for credits, and for invitations */
     uint32_t control_messages;   /* sends of kind HX_CONTROL_MESSAGE in flight */
     size_t write_bytes;          /* messages of at least this many bytes use remote writes; 0: none */
+    size_t stripe_bytes;         /* messages of at least this many bytes use all paths, shorter ones a single path */
     struct hx_op_queue writes;   /* sends not completely written */
     struct hx_invite *invites;   /* list, in order of arrival: those that wait for their message */
     uint64_t accepted_at;        /* ns: when hx_edge_accepts last found that the peer accepts connections; 0: never */

@@ -71,6 +71,7 @@ struct hx_provider_traits {
 
     /* ---- messages */
     int writes;            /* Long messages use remote writes with data, if the device does them by itself. write.c */
+    size_t stripe_bytes;   /* A message of at least this many bytes uses all paths to its peer. 0: of 16 KiB for each path. address.c */
     size_t copies_recvs;   /* It copies messages of up to so many bytes into their receives itself. So these need no registration and
                             * no copy of ours, although it asks for FI_MR_LOCAL. 0: none. chunk_post.c */
     enum hx_direct direct; /* A device finishes what it has begun. TCP may not, so more messages are copied. tcp_space.c */

@@ -42,6 +42,33 @@ static void case_copies(struct world *w)
     }
 }
 
+/* Two devices: a message shorter than 128 KiB uses one of them, so it has the fewest chunks. Longer ones use both. */
+static void case_stripes(struct world *w)
+{
+    static const size_t lengths[][3] = {{40000, 1, 1}, {65536, 1, 1}, {100000, 2, 1}, {131072, 2, 2}, {MB, 16, 2}}; /* bytes, chunks, paths */
+    const struct hx_edge *edge = w->net->edges[!w->me];
+
+    check(edge->npaths == 2);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+        const uint64_t before[] = {edge->paths[0].posted, edge->paths[1].posted};
+        struct hx_net_counters from, to;
+
+        ops->counters(w->net, &from);
+        copied(w, lengths[i][0], i + 1);
+        ops->counters(w->net, &to);
+        check(w->me == 1 || to.chunks_sent - from.chunks_sent == lengths[i][1]);
+        check(w->me == 1 || (size_t)(edge->paths[0].posted > before[0]) + (edge->paths[1].posted > before[1]) == lengths[i][2]);
+    }
+}
+
+static void test_stripes(void **state)
+{
+    (void)state;
+    setenv("EFA_NICS", "2", 1);
+    assert_int_equal(job_run("efa", PLAIN, 0, 2, case_stripes), 0);
+    unsetenv("EFA_NICS");
+}
+
 static void test_copies(void **state)
 {
     (void)state;
@@ -57,7 +84,7 @@ static void test_long_chunks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_long_chunks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_long_chunks), cmocka_unit_test(test_stripes)};
     const char *top = getenv("top_builddir");
     char path[512];
 

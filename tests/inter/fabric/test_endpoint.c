@@ -573,7 +573,7 @@ static void case_mismatch(struct world *w)
         snprintf(expected, sizeof(expected), " %zu ", from.bytes);
         check(strstr(hx_last_detail(), sent) != NULL && strstr(hx_last_detail(), "rank 0 of the job"));
         check(strcmp(w->why, hx_last_detail()) == 0);
-        cut = from.bytes > w->net->chunk_bytes || (w->net->nrails > 1 && from.bytes >= 2 * HX_STRIPE_BYTES);
+        cut = from.bytes > w->net->chunk_bytes || (w->net->nrails > 1 && from.bytes >= w->net->edges[0]->stripe_bytes);
         check(cut || strstr(hx_last_detail(), expected)); /* else it tells of a chunk */
     }
 }
