@@ -47,6 +47,14 @@ static hx_status_t admission_await(struct joining *j, struct hx_session *session
     return status;
 }
 
+/* Has the start failed for another process's reason, as far as this one knows? rank: this process's, in the session. */
+static int is_others(hx_status_t status, int culprit, int rank)
+{
+    if (status == HX_ERR_PEER_DEAD || status == HX_ERR_TIMEOUT) /* the culprit is the rank that has noticed */
+        return 1;
+    return culprit >= 0 ? culprit != rank : status == HX_ERR_TRANSPORT;
+}
+
 /* Meet the members. *again: the start has failed, but for another process's reason, as far as this one knows. */
 static hx_status_t session_join(struct joining *j, const struct hx_session *session, int *tries, int *again, hx_comm_t **out)
 {
@@ -62,8 +70,7 @@ static hx_status_t session_join(struct joining *j, const struct hx_session *sess
         *out = world->comms;
         return status;
     }
-    *again = culprit >= 0 ? culprit != session->rank
-                          : status == HX_ERR_PEER_DEAD || status == HX_ERR_TRANSPORT || status == HX_ERR_TIMEOUT || --*tries > 0;
+    *again = is_others(status, culprit, session->rank) || (culprit < 0 && --*tries > 0);
     hx_growth_drop(world, status);
     return status;
 }

@@ -77,20 +77,20 @@ await_file "$tmp/out" 1
 newcomers 1
 ends "one after the other"
 
-# newcomers that die while they join: the members take the next one
-for when in admitted met started; do
+# newcomers that die while they join: the members take the next ones, also those that were admitted together with it
+for when in admitted met fenced started; do
     for nodes in 1 2; do
         "$here/grown_dies" $at/train $when >>"$tmp/out" 2>>"$tmp/err" &
         dies=$!
         disown $dies
         sleep 0.2 # it waits first
-        newcomers 1
-        members 2 3 $nodes
+        newcomers 2
+        members 2 4 $nodes
         ended $dies 60 || fail "the newcomer that dies when it has $when lives"
         ends "a newcomer dies when it has $when, $nodes nodes"
     done
 done
-[ "$(grep -c '^grow 2 to 3' "$tmp/times")" -ge 6 ] || fail "the members have not gone on after a newcomer died"
+[ "$(grep -c '^grow 2 to [34]' "$tmp/times")" -ge 8 ] || fail "the members have not gone on after a newcomer died"
 
 # one that stops, and is killed from outside
 "$here/grown_dies" $at/train stops >"$tmp/stopped" 2>>"$tmp/err" &

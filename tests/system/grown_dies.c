@@ -3,6 +3,7 @@
  * A newcomer that is killed while it joins. usage: grown_dies WHERE WHEN. WHEN:
  *   admitted   it knows that it is admitted
  *   met        it has connected to the session
+ *   fenced     it has passed the first fence of the start
  *   started    it has gone through the start, and all know its address. The members wait for it in the first call of the new world
  *   stops      as met, but it stays, stopped, until it is killed from outside
  */
@@ -41,6 +42,8 @@ int main(int argc, char **argv)
         return 3;
     die(argv[2], "met");
     if (hx_world_open(&(struct hx_opening){.boot = boot, .generation = session.generation, .node = session.node}, &world) != HX_SUCCESS)
+    if (!strcmp(argv[2], "fenced") && hx_boot_fence(boot) == HX_SUCCESS)
+        die(argv[2], "fenced");
         return 4;
     die(argv[2], "started");
     return 5;
