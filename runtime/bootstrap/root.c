@@ -178,14 +178,14 @@ static hx_status_t connect_fail(const struct hx_root *root, int rank, double sta
 
 /* The store may start after this rank, so a refusal is not final. The other ranks wait until HX_TIMEOUT, because a late rank 0
  * looks like one that has ended, unless it has listened before. Rank 0 itself connects only if it cannot listen at this address:
- * then a launcher serves there, and has started to serve before it started ranks. */
+ * then a launcher serves there, and has started to serve before it started ranks. A caller of a lobby tries again itself. */
 hx_status_t hx_root_connect(struct hx_root *root, int rank, double timeout_s, int *fd)
 {
     const int waits = rank != 0;
     const double timeout = timeout_s > 0 ? timeout_s : waits ? HUGE_VAL : CONNECT_SECONDS;
     const double limit = !waits && timeout > CONNECT_SECONDS ? CONNECT_SECONDS : timeout;
     const double start = hx_clock_awake(), deadline = start + limit, told = start + REFUSED_SECONDS;
-    const double late = waits || limit < REFUSED_SECONDS ? deadline : told;
+    const double late = root->once ? start : waits || limit < REFUSED_SECONDS ? deadline : told;
     const double attempt = root->addresses->ai_next ? ATTEMPT_SECONDS : CONNECT_SECONDS;
     int silent = 1;
     struct timespec pause = {.tv_nsec = 10000000};

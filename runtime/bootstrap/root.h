@@ -14,6 +14,7 @@ struct hx_root {
     struct addrinfo *addresses; /* freeaddrinfo */
     int listen_error;           /* errno: why this process, rank 0, does not serve it */
     int has_listened;           /* a connection has succeeded before */
+    int once;                   /* a refusal is final: the caller decides when to try again */
 };
 
 /* Split and resolve host:port ([host]:port for a numeric IPv6 address). */

@@ -179,6 +179,9 @@ refuses 'Connection refused' env HX_TIMEOUT=1 "$here/grown" join 127.0.0.1:$((po
 members_refuse() { # STATUS TEXT X=Y...
     timeout 60 env GROWN_STATUS="$1" GROWN_TEXT="$2" "${@:3}" "$run" -n 2 -- "$here/grown" wrong >"$tmp/out" 2>"$tmp/err" ||
         { fail "${*:3}: exit $?"; cat "$tmp/err" >&2; }
+# while no store answers, a vote takes no time
+HX_STORE=127.0.0.1:$((port + 2))/train timeout 60 "$run" -n 2 -- "$here/grown" votes 40 2>"$tmp/err" || { fail "40 votes: exit $?"; cat "$tmp/err" >&2; }
+
 }
 members_refuse 3 'HX_STORE is not set' HX_LOG=error
 members_refuse 3 'is not host:port/name' HX_STORE=$at

@@ -11,6 +11,7 @@
  * grown elastic STEPS          a process of coll_run --elastic: ranks make sums until STEPS are made. In step 10 rank 1 kills itself, if it has
  *                              been there from the start. The others go on, and grow
  * grown wrong                  what the arguments and settings of hx_comm_grow may not be
+ * grown votes N                N votes on growth, while no store answers
  */
 #include <hierax.h>
 #include <dirent.h>
@@ -155,6 +156,18 @@ static long entries(const char *path)
 {
     DIR *directory = opendir(path);
     long n = 0;
+static void votes(int n)
+{
+    hx_comm_t *world, *bigger;
+
+    CHECK(hx_init(&world) == HX_SUCCESS);
+    me = hx_rank(world);
+    for (int i = 0; i < n; i++)
+        CHECK(hx_comm_grow(world, 1, 0, &bigger) == HX_ERR_BOOTSTRAP && !bigger);
+    sums(world);
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
 
     while (directory && readdir(directory))
         n++;
@@ -308,6 +321,10 @@ int main(int argc, char **argv)
         none(atof(argv[2]));
     else if (argc >= 2 && !strcmp(argv[1], "join"))
         newcomer(argc == 3 ? argv[2] : NULL);
+    else if (argc == 4 && !strcmp(argv[1], "soon"))
+        seconds = 0, member(atoi(argv[2]), atoi(argv[3]), 0);
+    else if (argc == 3 && !strcmp(argv[1], "votes"))
+        votes(atoi(argv[2]));
     else if (argc == 3 && !strcmp(argv[1], "rounds"))
         rounds_grow(atoi(argv[2]));
     else if (argc == 3 && !strcmp(argv[1], "joins"))
