@@ -47,6 +47,7 @@ struct hx_world {
     int went_on; /* the program has gone on without ranks that died: hx_comm_shrink */
     int held_streams; /* see streams.h */
     int emulated_node; /* see struct hx_opening */
+    double timeout;    /* HX_TIMEOUT, while a limit for the start is in its place */
     unsigned char net_key[HX_KEY_BYTES];
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that exist, the world communicator first */

@@ -89,6 +89,11 @@ int hx_boot_size(const struct hx_boot *boot)
     return boot->size;
 }
 
+void hx_boot_set_timeout(struct hx_boot *boot, double seconds)
+{
+    boot->timeout = seconds;
+}
+
 static void name_piece(int fence, const char *key, size_t piece, char name[HX_BOOT_KEY_BYTES])
 {
     snprintf(name, HX_BOOT_KEY_BYTES, "hx.%d.%.*s.%zu", fence, KEY_MAX_BYTES, key, piece);

@@ -21,6 +21,7 @@ void hx_boot_lend(struct hx_boot *boot);
 const char *hx_boot_name(const struct hx_boot *boot);
 int hx_boot_rank(const struct hx_boot *boot);
 int hx_boot_size(const struct hx_boot *boot);
+void hx_boot_set_timeout(struct hx_boot *boot, double seconds); /* in place of HX_TIMEOUT; 0: never */
 
 /* Values are arbitrary bytes. First put, then fence, then get. A key of up to 40 bytes names the rank that puts it, because PMIx
  * needs it: "address.7" belongs to rank 7, a key without a number at its end to rank 0. It may be put again after a fence. get

@@ -63,6 +63,7 @@ hx_status_t hx_visit_open(const struct hx_lobby_place *place, const char *secret
     if ((status = hx_root_resolve("", place->at, &visit->tcp.root)) == HX_SUCCESS) {
         visit->tcp.root.once = 1;
         status = hx_tcp_join(&visit->tcp, secret);
+    }
     *refused = visit->tcp.broken != HX_SUCCESS || status == HX_ERR_ENV;
     if (status == HX_SUCCESS)
         *out = visit;

@@ -25,6 +25,7 @@ struct hx_session { /* the meeting of the members and newcomers of one generatio
     int rank, size, port, node;
     int count; /* of newcomers */
     uint64_t id, generation;
+    double seconds; /* of the members: as in struct hx_opening */
 };
 /* Wait until members admit this process, without a limit. lost: set if the connection broke, and the lobby may have been started again. */
 hx_status_t hx_visit_wait(struct hx_visit *visit, int *lost, struct hx_session *session);

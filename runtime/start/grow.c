@@ -7,7 +7,7 @@
  *   2  each member connects to the session. They agree (agree.h) whether all have: from then on the session notices each death
  *   3  members and newcomers open a world as hx_init does, and meet once in it
  *   4  the members agree whether that has succeeded on all of them. If it has not, they drop the new world, and begin again with other
- *      newcomers while there is time
+ *      newcomers: those that come within the time, or wait then already
  *
  * All members take part in each agreement, also a member whose broadcast has failed. So all that are alive return the same. A newcomer
  * learns in step 3 that it is in; if step 4 then fails, the first call of its new world does.
@@ -25,6 +25,8 @@
 #include <time.h>
 
 #define TURN_SECONDS 1.0     /* between two broadcasts */
+#define START_SECONDS 10.0   /* for the start of a world: newcomers that do not go on by then are left out */
+#define BACK_SECONDS 2.0     /* in which the other newcomers of a start that has failed wait in the store again */
 #define VISIT_SECONDS 5.0    /* for the store's answer */
 #define PAUSE_NS 5000000     /* between two questions */
 
@@ -49,6 +51,14 @@ struct growth {
     struct hx_visit *visit; /* rank 0's */
     int reached;     /* the store has answered */
 };
+
+/* The limit for the start of a larger world. */
+static double start_seconds(const struct growth *g)
+{
+    const double timeout = g->comm->world->process.env->timeout, seconds = fmax(g->deadline - hx_clock_awake(), START_SECONDS);
+
+    return timeout > 0 ? fmin(timeout, seconds) : seconds;
+}
 
 /* ---- rank 0 asks the store --------------------------------------------------------------------------------------- */
 
@@ -78,6 +88,7 @@ static int store_ask(struct growth *g, struct notice *notice)
         status = hx_visit_count(g->visit, members->size, world->generation, &notice->waiting);
     if (status == HX_SUCCESS && g->most && notice->waiting >= g->least) {
         status = hx_visit_admit(g->visit, g->most, members->size, world->generation, nodes_of(world->process.env->nodes), &notice->session);
+        notice->session.seconds = start_seconds(g);
         notice->state = status == HX_SUCCESS && notice->session.count > 0 ? GO : AGAIN;
     } else if (status == HX_SUCCESS && notice->waiting >= g->least) {
         notice->state = OVER;
@@ -176,7 +187,7 @@ static void session_open(const struct growth *g, struct hx_session *session, str
     session->node = from->emulated_node;
     hx_fail_hold();
     hx_unlock();
-    outcome->world = hx_boot_open_session(&g->place, g->secret, session, from->process.env->timeout, &boot);
+    outcome->world = hx_boot_open_session(&g->place, g->secret, session, session->seconds, &boot);
     hx_lock();
     if (agree(g, outcome) == HX_SUCCESS && outcome->world == HX_SUCCESS) {
         hx_unlock();
@@ -215,6 +226,8 @@ static hx_status_t grow(struct growth *g, hx_comm_t **bigger)
             return g->comm->members.failed;
         if (notice.state == GO && outcome.world == HX_SUCCESS)
             return HX_SUCCESS;
+        if (notice.state == GO && notice.session.count > 1)
+            g->deadline = fmax(g->deadline, hx_clock_awake() + BACK_SECONDS);
         if (notice.state == GO && g->comm->members.rank == 0)
             hx_warn("%s: generation %llu could not start with %d newcomers: %s", g->name, (unsigned long long)notice.session.generation,
                     notice.session.count, hx_last_detail());

@@ -27,7 +27,8 @@ static void log_restore(void)
 hx_status_t hx_growth_open(const struct hx_session *session, struct hx_boot *boot, const struct hx_world *from, struct hx_world **world,
                            int *culprit)
 {
-    struct hx_opening how = {.boot = boot, .from = from, .generation = session->generation, .node = session->node, .culprit = -1};
+    struct hx_opening how = {.boot = boot, .from = from, .generation = session->generation, .node = session->node, .seconds = session->seconds,
+                             .culprit = -1};
     hx_comm_t *comm = NULL;
     hx_status_t status = hx_world_begin_open(&how, &comm);
 
@@ -44,8 +45,9 @@ void hx_growth_keep(struct hx_world *world)
 {
     struct hx_boot *boot = world->boot;
 
-    hx_lock(); /* hx_abort uses it */
+    hx_lock(); /* hx_abort uses the boot */
     world->boot = NULL;
+    hx_world_started(world);
     hx_unlock();
     hx_boot_close(boot, 1);
 }

@@ -12,7 +12,7 @@
 
 #define JOB_TEXT_BYTES 65536
 
-hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place)
+hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place, double seconds)
 {
     char *text = malloc(JOB_TEXT_BYTES), hex[2 * HX_SECRET_BYTES + 1];
     unsigned char secret[HX_SECRET_BYTES];
@@ -24,8 +24,8 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
         free(text);
         return hx_fail(HX_ERR_NOMEM, "no random bytes from the kernel for the job's secret");
     }
-    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f %d %s ", hx_version(), place->llc_bytes,
-                 1e3 * place->usable_cpus, /* no point: in some languages that is a comma */
+    n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f %.0f %d %s ", hx_version(), place->llc_bytes,
+                 1e3 * place->usable_cpus, 1e3 * seconds, /* no point: in some languages that is a comma */
                  env->log >= HX_LOG_INFO,
                  sodium_bin2hex(hex, sizeof(hex), secret, sizeof(secret)));
     hx_status_t status = HX_SUCCESS;
@@ -38,20 +38,20 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
 }
 
 hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job,
-                       unsigned char secret[HX_SECRET_BYTES])
+                       unsigned char secret[HX_SECRET_BYTES], double *seconds)
 {
     void *value = NULL;
     size_t bytes;
     char version[32], hex[2 * HX_SECRET_BYTES + 1];
-    uint64_t milli_cpus = 0;
+    uint64_t milli_cpus = 0, milliseconds = 0;
     int settings = 0;
     hx_status_t status = hx_boot_get(boot, "job", &value, &bytes);
 
     if (status != HX_SUCCESS)
         return status;
     if (bytes == 0 || ((char *)value)[bytes - 1] ||
-        sscanf(value, "%31s %" SCNu64 " %" SCNu64 " %d %64[0-9a-f] %n", version, &job->llc_bytes, &milli_cpus, &job->map, hex,
-               &settings) != 5 ||
+        sscanf(value, "%31s %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %64[0-9a-f] %n", version, &job->llc_bytes, &milli_cpus, &milliseconds,
+               &job->map, hex, &settings) != 6 ||
         settings == 0 || strlen(hex) != 2 * HX_SECRET_BYTES ||
         sodium_hex2bin(secret, HX_SECRET_BYTES, hex, strlen(hex), NULL, NULL, NULL) != 0)
         status = hx_fail(HX_ERR_BOOTSTRAP,
@@ -60,6 +60,7 @@ hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *
         status = hx_fail(HX_ERR_BOOTSTRAP, "rank 0 runs Hierax %s, rank %d runs %s", version, hx_boot_rank(boot),
                          hx_version());
     job->cpus_per_node = 1e-3 * (double)milli_cpus;
+    *seconds = 1e-3 * (double)milliseconds;
     if (status == HX_SUCCESS)
         status = hx_env_unpack_job(env, (char *)value + settings);
     free(value);

@@ -109,8 +109,23 @@ static int emulated_node(const struct hx_world *world, struct hx_place *place, s
     return node;
 }
 
+/* All ranks of a start give up after the same time. */
+static void waits_limit(struct hx_world *world, double seconds)
+{
+    world->timeout = world->process.env->timeout;
+    if (seconds <= 0)
+        return;
+    world->process.env->timeout = seconds;
+    hx_boot_set_timeout(world->boot, seconds);
+}
+
+void hx_world_started(struct hx_world *world)
+{
+    world->process.env->timeout = world->timeout;
+}
+
 /* Fences 1 to 3: afterwards all ranks know each other, or what any of them has failed in. An error here is of the bootstrap. */
-static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, struct hx_failure *failure)
+static hx_status_t world_meet(struct hx_world *world, double seconds, struct hx_place *place, struct hx_failure *failure)
 {
     unsigned char secret[HX_SECRET_BYTES];
     struct hx_failure unjoined = {0};
@@ -118,15 +133,16 @@ static hx_status_t world_meet(struct hx_world *world, struct hx_place *place, st
 
     hx_failure_keep(failure, world->process.rank, place_find(world->process.env, place));
     if (world->process.rank == 0)
-        status = hx_job_put(world->boot, world->process.env, place);
+        status = hx_job_put(world->boot, world->process.env, place, seconds);
     if (status == HX_SUCCESS && (fenced = hx_boot_fence(world->boot)) != HX_SUCCESS)
         return fenced;
     if (status == HX_SUCCESS)
-        status = hx_job_get(world->boot, world->process.env, &world->process.job, secret);
+        status = hx_job_get(world->boot, world->process.env, &world->process.job, secret, &seconds);
     if (status != HX_SUCCESS) {
         hx_boot_abort(world->boot, hx_last_detail());
         return status;
     }
+    waits_limit(world, seconds);
     hx_key_derive(secret, HX_KEY_FABRIC, world->net_key);
     world->emulated_node = emulated_node(world, place, failure);
     world->process.shared = hx_registry.node->join(world->boot, world->process.env, &world->process.job, world->emulated_node, secret,
@@ -191,7 +207,7 @@ static hx_status_t world_start(struct hx_world *world, struct hx_opening *how, s
     world->process.rank = failure->rank = hx_boot_rank(world->boot);
     world->process.size = hx_boot_size(world->boot);
     hx_log_configure((enum hx_log_level)world->process.env->log, world->process.rank);
-    status = world_meet(world, &place, failure);
+    status = world_meet(world, how->seconds, &place, failure);
     *met = status == HX_SUCCESS;
     if (status == HX_ERR_PEER_DEAD && failure->status == HX_ERR_BOOTSTRAP) /* a connection that broke within the node, by that death */
         return status;

@@ -45,7 +45,7 @@ ends() {
 members() {
     local n=$1 to=$2 options=()
     [ "$3" = 1 ] || options=(--nodes "$3")
-    HX_STORE=$at/train timeout 100 "$run" -n "$n" "${options[@]}" "${@:4}" -- "$here/grown" grow "$n" "$to" >>"$tmp/out" 2>>"$tmp/err" &
+    HX_STORE=$at/train timeout 100 "$run" -n "$n" "${options[@]}" "${@:4}" -- "$here/grown" ${grows:-grow} "$n" "$to" >>"$tmp/out" 2>>"$tmp/err" &
     pids+=($!)
 }
 
@@ -102,6 +102,22 @@ members 2 3 1
 await_file "$tmp/stopped" 1
 kill -KILL $dies
 ends "a newcomer stops"
+
+# others that stop, and stay: the members go on without them, long before HX_TIMEOUT
+for shape in stops:1 stalls:2; do
+    IFS=: read -r when nodes <<<"$shape"
+    HX_TIMEOUT=1000 "$here/grown_dies" $at/train $when >"$tmp/stopped" 2>>"$tmp/err" &
+    dies=$!
+    sleep 0.2
+    HX_TIMEOUT=1000 newcomers 1
+    HX_TIMEOUT=1000 grows=soon members 2 3 $nodes
+    await_file "$tmp/stopped" 1
+    ends "a newcomer $when and stays, $nodes nodes"
+    kill -CONT $dies || fail "the newcomer that $when has ended"
+    wait $dies
+    status=$?
+    [ $status = 4 ] || [ $status = 5 ] || fail "the newcomer that $when: exit $status" # it gets an error of its start, or has gone through it
+done
 
 # another rank has died before
 for nodes in 1 3; do
@@ -163,6 +179,9 @@ for victim in 0 2; do
 done
 : >"$tmp/out"
 
+# while no store answers, a vote takes no time
+HX_STORE=127.0.0.1:$((port + 2))/train timeout 60 "$run" -n 2 -- "$here/grown" votes 40 2>"$tmp/err" || { fail "40 votes: exit $?"; cat "$tmp/err" >&2; }
+
 # wrong: newcomers
 refuses() { # TEXT COMMAND...: the newcomer's error has the text
     timeout 60 "${@:2}" >"$tmp/out" 2>"$tmp/err" && fail "${*:2} has joined"
@@ -179,9 +198,6 @@ refuses 'Connection refused' env HX_TIMEOUT=1 "$here/grown" join 127.0.0.1:$((po
 members_refuse() { # STATUS TEXT X=Y...
     timeout 60 env GROWN_STATUS="$1" GROWN_TEXT="$2" "${@:3}" "$run" -n 2 -- "$here/grown" wrong >"$tmp/out" 2>"$tmp/err" ||
         { fail "${*:3}: exit $?"; cat "$tmp/err" >&2; }
-# while no store answers, a vote takes no time
-HX_STORE=127.0.0.1:$((port + 2))/train timeout 60 "$run" -n 2 -- "$here/grown" votes 40 2>"$tmp/err" || { fail "40 votes: exit $?"; cat "$tmp/err" >&2; }
-
 }
 members_refuse 3 'HX_STORE is not set' HX_LOG=error
 members_refuse 3 'is not host:port/name' HX_STORE=$at

@@ -4,14 +4,15 @@
  *
  * grown grow FROM TO [DEATH]   a rank of a job of FROM ranks (under coll_run): grow until there are TO. Prints how long each grow took. All
  *                              ranks make sums in every world. DEATH: the last rank dies first, and the ranks that live grow
+ * grown soon FROM TO           as grow, but no call of hx_comm_grow waits until a process comes
  * grown none SECONDS           hx_comm_grow while nobody waits
  * grown join [WHERE]           a newcomer: join, and grow with the others to as many ranks as rank 0 tells it
  * grown rounds ROUNDS          a rank that grows, and closes the larger world, so many times. Descriptors, threads and mappings stay
  * grown joins ROUNDS           the newcomer of each of these rounds: it joins, and ends Hierax
  * grown elastic STEPS          a process of coll_run --elastic: ranks make sums until STEPS are made. In step 10 rank 1 kills itself, if it has
  *                              been there from the start. The others go on, and grow
- * grown wrong                  what the arguments and settings of hx_comm_grow may not be
  * grown votes N                N votes on growth, while no store answers
+ * grown wrong                  what the arguments and settings of hx_comm_grow may not be
  */
 #include <hierax.h>
 #include <dirent.h>
@@ -29,6 +30,7 @@ enum { COUNT = 30000, MOST = 64, SECONDS = 60 };
 #define CHECK(right) check(!!(right), #right, __LINE__)
 
 static int me = -1;
+static double seconds = SECONDS; /* of hx_comm_grow */
 
 static void check(int right, const char *what, int line)
 {
@@ -84,7 +86,9 @@ static hx_comm_t *grow(hx_comm_t *comm, int to, int *number)
         hx_comm_t *bigger, *world = comm;
         const double start = now();
         const int size = hx_size(comm);
-        CHECK(hx_comm_grow(comm, to - size, SECONDS, &bigger) == HX_SUCCESS && bigger);
+        CHECK(hx_comm_grow(comm, to - size, seconds, &bigger) == HX_SUCCESS && (bigger || seconds == 0));
+        if (!bigger)
+            continue;
         CHECK(hx_size(bigger) > size && hx_size(bigger) <= to && hx_rank(bigger) == hx_rank(comm));
         if (hx_rank(comm) == 0)
             printf("grow %d to %d: %.0f ms\n", size, hx_size(bigger), 1e3 * (now() - start));
@@ -137,7 +141,7 @@ static void newcomer(const char *where)
     CHECK(hx_finalize() == HX_SUCCESS);
 }
 
-static void none(double seconds)
+static void none(double time)
 {
     hx_comm_t *world, *bigger;
     const double start = now();
@@ -145,17 +149,13 @@ static void none(double seconds)
 
     CHECK(hx_init(&world) == HX_SUCCESS);
     me = hx_rank(world);
-    CHECK(hx_comm_grow(world, 3, seconds, &bigger) == HX_SUCCESS && !bigger && now() - start >= seconds);
+    CHECK(hx_comm_grow(world, 3, time, &bigger) == HX_SUCCESS && !bigger && now() - start >= time);
     CHECK(hx_comm_wait_size(world, hx_size(world) + 1, 0, &size) == HX_SUCCESS && size == hx_size(world));
     CHECK(hx_comm_wait_size(world, 0, 1000, &size) == HX_SUCCESS && size == hx_size(world));
     sums(world);
     CHECK(hx_finalize() == HX_SUCCESS);
 }
 
-static long entries(const char *path)
-{
-    DIR *directory = opendir(path);
-    long n = 0;
 static void votes(int n)
 {
     hx_comm_t *world, *bigger;
@@ -168,6 +168,10 @@ static void votes(int n)
     CHECK(hx_finalize() == HX_SUCCESS);
 }
 
+static long entries(const char *path)
+{
+    DIR *directory = opendir(path);
+    long n = 0;
 
     while (directory && readdir(directory))
         n++;
@@ -317,14 +321,14 @@ int main(int argc, char **argv)
 {
     if (argc >= 4 && !strcmp(argv[1], "grow"))
         member(atoi(argv[2]), atoi(argv[3]), argc == 5);
-    else if (argc == 3 && !strcmp(argv[1], "none"))
-        none(atof(argv[2]));
-    else if (argc >= 2 && !strcmp(argv[1], "join"))
-        newcomer(argc == 3 ? argv[2] : NULL);
     else if (argc == 4 && !strcmp(argv[1], "soon"))
         seconds = 0, member(atoi(argv[2]), atoi(argv[3]), 0);
     else if (argc == 3 && !strcmp(argv[1], "votes"))
         votes(atoi(argv[2]));
+    else if (argc == 3 && !strcmp(argv[1], "none"))
+        none(atof(argv[2]));
+    else if (argc >= 2 && !strcmp(argv[1], "join"))
+        newcomer(argc == 3 ? argv[2] : NULL);
     else if (argc == 3 && !strcmp(argv[1], "rounds"))
         rounds_grow(atoi(argv[2]));
     else if (argc == 3 && !strcmp(argv[1], "joins"))

@@ -5,7 +5,8 @@
  *   met        it has connected to the session
  *   fenced     it has passed the first fence of the start
  *   started    it has gone through the start, and all know its address. The members wait for it in the first call of the new world
- *   stops      as met, but it stays, stopped, until it is killed from outside
+ *   stops      as met, but it stays, stopped, until it is killed or continued from outside
+ *   stalls     the same, as started
  */
 #include "runtime/start/grow.h"
 #include <signal.h>
@@ -15,7 +16,7 @@
 
 static void die(const char *when, const char *now)
 {
-    if (!strcmp(when, "stops") && !strcmp(now, "met")) {
+    if ((!strcmp(when, "stops") && !strcmp(now, "met")) || (!strcmp(when, "stalls") && !strcmp(now, "started"))) {
         puts("stopped");
         fflush(stdout);
         raise(SIGSTOP);
@@ -41,9 +42,9 @@ int main(int argc, char **argv)
     if (hx_boot_open_session(&place, env.secret, &session, 60, &boot) != HX_SUCCESS)
         return 3;
     die(argv[2], "met");
-    if (hx_world_open(&(struct hx_opening){.boot = boot, .generation = session.generation, .node = session.node}, &world) != HX_SUCCESS)
     if (!strcmp(argv[2], "fenced") && hx_boot_fence(boot) == HX_SUCCESS)
         die(argv[2], "fenced");
+    if (hx_world_open(&(struct hx_opening){.boot = boot, .generation = session.generation, .node = session.node}, &world) != HX_SUCCESS)
         return 4;
     die(argv[2], "started");
     return 5;
