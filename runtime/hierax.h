@@ -346,7 +346,7 @@ HX_CALL hx_status_t hx_join(const char *where, hx_comm_t **out);
  * needed. If no process has joined within `seconds`, *bigger is NULL, and the status is HX_SUCCESS.
  * If a newcomer dies or fails meanwhile, all ranks of comm drop the new world, and try again while
  * there is time. A newcomer that neither goes on nor ends delays the call up to `seconds`, or 10 s if
- * that is more, but not beyond HX_TIMEOUT. Then all go on without it.
+ * that is more, but not beyond HX_TIMEOUT. Then it is left out, and the call continues.
  * A newcomer on a node of comm shares the memory of that node. With HX_NODES, ranks stay on their
  * emulated nodes, and newcomer r comes to node r modulo the number of nodes.
  * The settings are those of rank 0 of comm. HX_STORE names the store. comm may be a part of a world,

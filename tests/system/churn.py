@@ -56,7 +56,8 @@ class Churn:
         if options.nodes != "1":
             self.env["HX_NODES"] = options.nodes
         self.steps = 0
-        self.idle = self.held_up = 0.0  # since the last step; how long the machine has let this process wait, at most
+        self.idle = 0.0  # since the last step
+        self.gaps = []   # (from, to) in which the machine did not let this process run
         self.dead = []        # (time, number) that no step has followed yet
         self.after_death, self.after_join, self.growth = [], [], []
         self.kinds = collections.Counter()
@@ -159,6 +160,8 @@ class Churn:
     # ---- what the processes report
 
     def heard(self, line):
+        if self.options.verbose:
+            print(line)
         kind, number, *words = line.split()
         process = self.processes[int(number)]
         if kind == "E":
@@ -174,26 +177,29 @@ class Churn:
             process.rank, process.leads, process.met = int(words[0]), words[2] == "1", when
             self.note(f"{process.number} is rank {words[0]} of {words[1]}")
         elif kind == "G":
-            self.growth.append(when)
+            self.growth.append(self.lasted(time.monotonic() - when, time.monotonic()))
         elif kind == "W":
             process.is_well = True
         elif kind == "S":
             self.step_heard(process, int(words[0]), when)
 
+    def lasted(self, begin, end):
+        return end - begin - sum(max(0.0, min(end, gap[1]) - max(begin, gap[0])) for gap in self.gaps)
+
     def step_heard(self, process, step, when):
         if not process.first_step:
             process.first_step = when
             if process.joins:
-                self.after_join.append(when - process.asked)
-                self.note(f"{process.number} has joined after {when - process.asked:.3f} s")
+                self.after_join.append(self.lasted(process.asked, when))
+                self.note(f"{process.number} has joined after {self.after_join[-1]:.3f} s")
         self.idle = 0.0
         if step <= self.steps:
             return
         self.steps = step
         for died, number in self.dead:
             if died < process.met:  # a step that the dead one has not taken part in
-                self.after_death.append(when - died)
-                self.note(f"step {step}: {when - died:.3f} s after the death of {number}")
+                self.after_death.append(self.lasted(died, when))
+                self.note(f"step {step}: {self.after_death[-1]:.3f} s after the death of {number}")
         self.dead = [entry for entry in self.dead if entry[0] >= process.met]
 
     def drain(self):
@@ -207,7 +213,8 @@ class Churn:
         while until > now:
             select.select([self.reports], [], [], min(until - now, 1.0))
             before, now = now, time.monotonic()
-            self.held_up = max(self.held_up, now - before - 1.0)
+            if now - before > 2.0:
+                self.gaps.append((before + 1.0, now))
             self.idle += min(now - before, 1.0)  # if this process does not run, the others may not either
             ended = [process for process in self.processes.values() if process.popen.poll() is not None]
             self.drain()  # after poll: all that these have reported
@@ -256,8 +263,8 @@ class Churn:
         print(f"  {text}, equal on all and to what one process computes; {', '.join(f'{n} {kind}' for kind, n in sorted(self.kinds.items()))}")
         print(f"  from a death to the next step, {spread(self.after_death)}")
         print(f"  from hx_join to the first step, {spread(self.after_join)}; hx_comm_grow, {spread(self.growth)}")
-        if self.held_up > 0.1:
-            print(f"  the machine was slow: this script was held up for {self.held_up:.1f} s", flush=True)
+        if self.gaps:
+            print(f"  the machine stood still for {sum(end - begin for begin, end in self.gaps):.1f} s, which do not count", flush=True)
 
     def fault_print(self, fault):
         print(f"FAIL: seed {self.options.seed}: {fault}", file=sys.stderr)
