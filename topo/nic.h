@@ -35,6 +35,16 @@ int hx_nic_numa_os(const struct hx_topo *topo, const struct hx_nic *nic);
  * fills at most capacity. Opens each device, so call it once per node. */
 int hx_nic_rdma_list(struct hx_nic *nics, int capacity);
 
+/* Devices on the PCI bus whose "vendor:device" matches the pattern of fnmatch(3), as in "0x1d0f:0xefa*". They need no driver. sys: "/sys" or
+ * a captured copy. */
+int hx_nic_pci_count(const char *sys, const char *pattern);
+
+/* Why this process cannot open any RDMA device, and what to do about it. NULL: it can open one. dev: "/dev" or a copy. */
+struct hx_nic_obstacle {
+    const char *why, *remedy;
+};
+const struct hx_nic_obstacle *hx_nic_rdma_obstacle(const char *dev);
+
 /* Link rate in bit/s from the active_speed and active_width codes of a port; 0 for unknown codes. */
 uint64_t hx_nic_rdma_rate(unsigned speed, unsigned width);
 

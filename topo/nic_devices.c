@@ -5,6 +5,8 @@
  * An RDMA device that cannot be opened or queried (no permission, no driver) is listed as down, so that coll_info can show it.
  */
 #include <dirent.h>
+#include <fnmatch.h>
+#include <glob.h>
 #include <infiniband/efadv.h>
 #include <infiniband/verbs.h>
 #include <limits.h>
@@ -56,6 +58,56 @@ void hx_nic_kernel_read(const char *sys, struct hx_nic *nic)
 
     nic->software = is_device(sys, nic->name, LAYERS, &nic->stacked) == 0;
     nic->stacked = nic->stacked > 0;
+}
+
+/* ---- devices that may have no driver */
+
+/* The first line of this file of a device's folder; "": none. */
+static void read_id(const char *folder, const char *file, char id[16])
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE *in = fopen(path, "r");
+    if (!in || fscanf(in, "%15s", id) != 1)
+        *id = 0;
+    if (in)
+        fclose(in);
+}
+
+int hx_nic_pci_count(const char *sys, const char *pattern)
+{
+    char path[PATH_MAX], vendor[16], device[16], both[32];
+    glob_t found = { .gl_pathc = 0 };
+    int n = 0;
+
+    snprintf(path, sizeof path, "%s/bus/pci/devices/*", sys);
+    glob(path, 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        read_id(found.gl_pathv[i], "vendor", vendor);
+        read_id(found.gl_pathv[i], "device", device);
+        snprintf(both, sizeof both, "%s:%s", vendor, device);
+        n += fnmatch(pattern, both, 0) == 0;
+    }
+    globfree(&found);
+    return n;
+}
+
+const struct hx_nic_obstacle *hx_nic_rdma_obstacle(const char *dev)
+{
+    static const struct hx_nic_obstacle
+        absent = { "there is no /dev/infiniband", "modprobe efa; in a container: --device /dev/infiniband/uverbs0" },
+        forbidden = { "this process may not open /dev/infiniband/uverbs*", "chmod a+rw /dev/infiniband/uverbs*" };
+    char path[PATH_MAX];
+    glob_t found = { .gl_pathc = 0 };
+    int usable = 0;
+
+    snprintf(path, sizeof path, "%s/infiniband/uverbs*", dev);
+    glob(path, 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        usable |= access(found.gl_pathv[i], R_OK | W_OK) == 0;
+    globfree(&found);
+    *strrchr(path, '/') = 0;
+    return usable ? NULL : access(path, F_OK) == 0 ? &forbidden : &absent;
 }
 
 /* ---- rdma-core */

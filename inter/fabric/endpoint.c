@@ -207,6 +207,8 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     }
     if (status != HX_SUCCESS)
         return status;
+    if (seat->of_node == 0 && !env->provider && !env->nic && refused->providers == 0) /* once on each node */
+        hx_device_unused_warn((*out)->info->fabric_attr->prov_name, hx_provider_number((*out)->info), all.providers);
     (*out)->refused = all.providers;
     (*out)->refusal = first;
     return HX_SUCCESS;

@@ -53,7 +53,7 @@ static int wants_huge_pages(void)
 #define TCP_COST {.alpha_us = 25, .gb_s = 2.5, .stream_gb_s = 1.5, .core_gb_s = 3, .message_us = 13} /* the kernel, 25 Gbit/s */
 
 static const struct hx_provider_traits providers[] = {
-    {.names = {"efa"}, .by_default = 1, DEVICE, /* longer sends need a round trip */
+    {.names = {"efa"}, .by_default = 1, .pci = HX_EFA_PCI, .remedy = HX_EFA_REMEDY, DEVICE, /* longer sends need a round trip */
      .has_device_file = 1, .has_device_codes = 1, .numbers_messages = 1, .makes_address_handles = 1, .writes = 1, .copies_recvs = 64 << 10,
      .stripe_bytes = 128 << 10, /* aws-ofi-nccl's default. Not measured on a device */
      .lacks_wait_object = 1,
@@ -99,6 +99,11 @@ const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info)
     while (row < providers + PROVIDERS - 1 && !is_named(row, info->fabric_attr->prov_name))
         row++;
     return row;
+}
+
+const struct hx_provider_traits *hx_provider_row(unsigned number)
+{
+    return number < PROVIDERS ? &providers[number] : NULL;
 }
 
 int hx_offer_is_default(const struct fi_info *info)

@@ -17,6 +17,7 @@
 struct hx_fabric_test {
     int register_local; /* act as if the provider had asked for FI_MR_LOCAL */
     size_t write_bytes; /* write messages from this length on, even if the device does not write by itself */
+    const char *sys, *dev; /* in place of /sys and /dev; NULL: those */
     dev_t device;       /* treat the files of this device, and of those with the next numbers, as files of a network device */
 };
 extern struct hx_fabric_test hx_fabric_test;
@@ -53,6 +54,9 @@ struct hx_provider_traits {
     const char *names[2]; /* patterns of fnmatch(3). The first row with a pattern that fits is the provider's row */
     int by_default;       /* It may be used although HX_PROVIDER does not name it, the first such row first. negotiate.c */
     const char *not_on;   /* A pattern of fabrics: there it is not used by default. NULL: none */
+
+    const char *pci;      /* Its devices, as in hx_nic_pci_count: a node that has some should use it. NULL: not known. device_unused.c */
+    const char *remedy;   /* Advice for the case that libfabric does not offer them. device_unused.c */
 
     /* ---- costs */
     struct hx_net_profile cost; /* Costs of messages over one interface: a device takes less CPU time than the kernel's TCP. */
@@ -100,6 +104,14 @@ void hx_refusals_add(struct hx_net_refusals *all, int rank, const struct hx_refu
 int hx_provider_has_faults(const struct hx_provider_traits *traits); /* does this libfabric have those of faults_before? */
 /* links: interfaces of a node; rails: interfaces of one rank; link_bits: rate of each, 0: unknown */
 void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out);
+
+#define HX_EFA_PCI "0x1d0f:0xefa*" /* of any generation */
+#define HX_EFA_REMEDY "install ibverbs-providers, or use the libfabric of Amazon's EFA installer: LD_LIBRARY_PATH=/opt/amazon/efa/lib"
+
+/* device_unused.c: warn if this node has devices of a provider that comes before the one in use (its number), and that is not among refused.
+ * For one rank of each node. */
+void hx_device_unused_warn(const char *used, unsigned number, uint32_t refused);
+const struct hx_provider_traits *hx_provider_row(unsigned number);
 
 /* nic.c */
 struct ifaddrs;

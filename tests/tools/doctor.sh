@@ -143,6 +143,12 @@ if "${apart[@]}" mount -t tmpfs none /mnt 2>/dev/null; then
     # shellcheck disable=SC2016
     says 0 '^warn +provider +.*Hierax uses .*, not the 1 EFA devices: FI_PROVIDER=sockets' "${apart[@]}" bash -c \
         'mount --bind "$1" /sys/bus/pci/devices; FI_PROVIDER=sockets exec "$0" --doctor' "$info" "$tmp/pci"
+    # the library itself warns too, once on each of 2 nodes
+    # shellcheck disable=SC2016
+    "${apart[@]}" bash -c 'mount --bind "$1" /sys/bus/pci/devices; exec timeout 60 "$2" -n 4 --nodes 2 -- "$0"' "$info" "$tmp/pci" "$run" \
+        >"$tmp/out" 2>"$tmp/err"
+    [ "$(grep -c 'warn: this node uses libfabric provider .*, not its 1 device for provider efa: ' "$tmp/err")" = 2 ] ||
+        fault "not one warning for each node with an unused EFA device: $(cat "$tmp/err")"
 elif [ "${CI:-}" = true ]; then
     fault "no mount namespaces here"
 fi

@@ -3,13 +3,11 @@
 #include "tools/info/doctor.h"
 #include "inter/fabric/provider.h"
 #include "runtime/base/env.h"
-#include <glob.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Known facts about providers, besides that they work. */
 static const struct quirk {
@@ -59,34 +57,6 @@ static const char *restriction(const char **value, char remedy[64])
 
 /* ---- EFA devices ---- */
 
-static int efa_devices(void)
-{
-    char vendor[32], device[32];
-    glob_t found = {.gl_pathc = 0};
-    int n = 0;
-
-    glob("/sys/bus/pci/devices/*", 0, NULL, &found);
-    for (size_t i = 0; i < found.gl_pathc; i++) {
-        doctor_read_line(found.gl_pathv[i], "vendor", vendor, sizeof(vendor));
-        doctor_read_line(found.gl_pathv[i], "device", device, sizeof(device));
-        n += !strcmp(vendor, "0x1d0f") && !strncmp(device, "0xefa", 5); /* Amazon's EFA, of any generation */
-    }
-    globfree(&found);
-    return n;
-}
-
-static int is_usable_verbs_device(void)
-{
-    glob_t found = {.gl_pathc = 0};
-    int usable = 0;
-
-    glob("/dev/infiniband/uverbs*", 0, NULL, &found);
-    for (size_t i = 0; i < found.gl_pathc; i++)
-        usable |= access(found.gl_pathv[i], R_OK | W_OK) == 0;
-    globfree(&found);
-    return usable;
-}
-
 static void offer_look(const struct fi_info *info, const char *state, void *arg)
 {
     (void)state;
@@ -98,21 +68,19 @@ static void efa_unused(struct doctor_exam *exam, uint32_t refused)
 {
     char remedy[64];
     const char *value, *name = restriction(&value, remedy);
-    const int n = exam->efa_devices, absent = access("/dev/infiniband", F_OK) != 0;
+    const struct hx_nic_obstacle *obstacle = hx_nic_rdma_obstacle("/dev");
+    const int n = exam->efa_devices;
     int offered = 0;
 
     hx_offers_visit(refused, offer_look, &offered);
     if (name)
         doctor_find(exam, DOCTOR_WARN, remedy, "Hierax uses %s, not the %d EFA devices: %s=%s", exam->provider, n, name, value);
-    else if (!is_usable_verbs_device())
-        doctor_find(exam, DOCTOR_FAIL, absent ? "modprobe efa; in a container: --device /dev/infiniband/uverbs0"
-                                              : "chmod a+rw /dev/infiniband/uverbs*",
-                    "Hierax uses %s, not the %d EFA devices: %s", exam->provider, n,
-                    absent ? "there is no /dev/infiniband" : "this process may not open /dev/infiniband/uverbs*");
+    else if (obstacle)
+        doctor_find(exam, DOCTOR_FAIL, obstacle->remedy, "Hierax uses %s, not the %d EFA devices: %s", exam->provider, n, obstacle->why);
     else
-        doctor_find(exam, DOCTOR_FAIL, "fi_info -p efa; install Amazon's efa_installer, or a libfabric that has efa",
+        doctor_find(exam, DOCTOR_FAIL, HX_EFA_REMEDY "; then fi_info -p efa",
                     "Hierax uses %s, not the %d EFA devices: libfabric %s", exam->provider, n,
-                    offered ? "has efa, but none of its interfaces is usable" : "does not have efa");
+                    offered ? "has efa, but none of its interfaces is usable" : "does not offer efa");
 }
 
 /* ---- the network in use ---- */
@@ -174,7 +142,7 @@ void doctor_provider(struct doctor_exam *exam)
     struct hx_nic_choice choice = {0};
     struct hx_env env;
 
-    exam->efa_devices = efa_devices();
+    exam->efa_devices = hx_nic_pci_count("/sys", HX_EFA_PCI);
     exam->pins = exam->efa_devices > 0;
     address_find("", exam->address);
     hx_env_load(&env, NULL); /* a bad value is another check's finding */
