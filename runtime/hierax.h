@@ -614,6 +614,36 @@ HX_CALL hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int 
  * Errors: HX_ERR_ARG if seconds is negative, above 1e9, or not a number. HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
 
+/* Let collectives on comm be atomic (1) or not (0), instead of HX_ATOMIC. An atomic call completes on all
+ * ranks that stay alive, or it fails on all of them. If it fails, the buffers of a call in place hold
+ * their input again; input out of place never changes. The contents of other output buffers are undefined.
+ *  - This holds for every collective of this header (barrier, broadcast, reduce, all-reduce,
+ *    all-gather, all-to-all, reduce-scatters, gather, scatter, scans, and those with counts) and for
+ *    each of its forms: blocking, hx_i<name>, and hx_<name>_init with hx_start. The calls of a group
+ *    complete or fail as one.
+ *  - Calls commit in the order in which they were made. A started call is complete only when all calls
+ *    before it have committed. A blocking call also returns only then. If a call fails and comm with
+ *    it, all calls after it fail too, on all ranks.
+ *  - Each call ends with an agreement of all ranks, and a call in place begins with a copy of its input.
+ *    The packed calls of a group need no copy. A broadcast or scatter to other ranks then also waits
+ *    for all ranks.
+ *  - A rank whose call has failed must go on: by hx_comm_agree, hx_comm_shrink, hx_comm_free or
+ *    hx_finalize. Until then ranks that have completed the call may wait for it, up to HX_TIMEOUT.
+ *  - If a rank waits for an agreement longer than HX_TIMEOUT, or if the others hold it for dead, its call
+ *    fails. The same call may have completed on other ranks.
+ *  - hx_request_free of a request whose communicator has failed may wait for the agreement.
+ *  - The following are not atomic. Messages (hx_send, hx_recv and their forms) have only two ranks.
+ *    hx_alloc, hx_state_sync and functions that create communicators say themselves what they leave
+ *    after an error. HX_ERR_ARG for a rank's own arguments and HX_ERR_STATE are of this rank alone: it
+ *    has not made the call.
+ * Communicators that are made from comm by hx_comm_split, hx_comm_split_node, hx_comm_dup,
+ * hx_comm_group and hx_comm_shrink inherit the choice. A world of hx_comm_grow begins with HX_ATOMIC.
+ * All ranks of comm choose the same, before their next call on comm. Calls that have been started stay
+ * as they are. A prepared call asks at each hx_start, a group at hx_group_end. Local.
+ * Errors: HX_ERR_ARG if on is neither 0 nor 1. HX_ERR_STATE, also while a group is open. The error of
+ * comm if it has failed. */
+HX_PUBLIC hx_status_t hx_comm_set_atomic(hx_comm_t *comm, int on);
+
 /* End all calls on comm: on every rank of comm, calls that are under way and later ones return
  * HX_ERR_REVOKED, within tenths of a second. This holds also if comm has failed with another
  * error before, here or elsewhere. A call that completes at that time may still succeed. Local; any thread may call it, also while other threads are in
@@ -635,10 +665,8 @@ HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *c
  *  - A call that has failed on one rank may have completed on others. The output buffers of a failed
  *    call have undefined contents. In place, the input is lost. hx_comm_agree returns how many calls
  *    all ranks have completed.
- *  - With HX_ATOMIC=1, a blocking collective call completes on all ranks that stay alive, or fails on
- *    all of them. If it fails, buffers of a call in place hold their input again. Each such call ends
- *    with an agreement, and a call in place begins with a copy of its input. Started calls and
- *    messages are not changed by HX_ATOMIC.
+ *  - With HX_ATOMIC=1 or hx_comm_set_atomic, a collective completes on all ranks that stay alive, or
+ *    fails on all of them: see hx_comm_set_atomic.
  *  - Communicators without the dead rank go on. Every communicator that contains it fails by itself,
  *    in its next call that needs the dead rank. Each can be shrunk.
  *  - Memory of hx_alloc stays valid until hx_free or hx_finalize, also if its communicator has failed or

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Blocking calls, and the common entry of all. */
 #include "runtime/api/call.h"
+#include "runtime/api/commit.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/user_table.h"
@@ -116,7 +117,7 @@ static hx_status_t call_block(struct hx_call *call)
         return hx_comm_fail(call->comm, status);
     hx_user_hold(dtype); /* another thread may free them while this one waits for its turn */
     hx_user_hold(op);
-    status = call->comm->atomic && call->key.purpose == HX_FOR_CALL ? hx_call_atomic(call, call_await) : call_await(call);
+    status = hx_commits(call) ? hx_call_atomic(call, call_await) : call_await(call);
     hx_user_leave(&call->comm->engine, dtype);
     hx_user_leave(&call->comm->engine, op);
     return status;

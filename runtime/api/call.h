@@ -46,6 +46,8 @@ struct hx_call {
     void *scrap;    /* receives the data if this rank expects other lengths; NULL: the lengths match */
 };
 
+enum hx_commit { HX_COMMIT_NONE, HX_COMMIT_RUNS, HX_COMMIT_RAN, HX_COMMIT_OPEN }; /* commit.c */
+
 enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE };
 
 struct hx_request {
@@ -58,10 +60,16 @@ struct hx_request {
     struct hx_request *group; /* it is a part of this one, and only Hierax knows it; or NULL */
     struct hx_pack *pack;     /* its calls, if it is such a part */
     int parts;                /* of a group: under way */
+    struct hx_request *ended; /* of a group that commits: its parts that have ended, a list by next */
     int fd;             /* eventfd: readable when it is done; -1: none */
     struct hx_engine *engine; /* on which it was started last; good while it is active */
     struct hx_request *next;  /* of its engine, in order */
     struct hx_p2p_call *message; /* NULL: the call is a collective */
+    int blocks;                  /* it stands for a call that blocks (atomic.c) */
+    int is_mark;                 /* it stands for no call: all before it have committed when its turn comes */
+    enum hx_commit commit;
+    struct hx_request *next_commit;
+    struct hx_undo undo;
 };
 
 /* How a public function is meant. */
@@ -82,6 +90,9 @@ static inline hx_status_t hx_call_counted(struct hx_comm *comm, hx_status_t stat
 
 /* atomic.c. A call that is right, with HX_ATOMIC: run it by this function. */
 hx_status_t hx_call_atomic(struct hx_call *call, hx_status_t (*run)(struct hx_call *call));
+/* undo.c. Keep what the call may overwrite of its input, and bring it back. Errors, after hx_fail: HX_ERR_NOMEM. */
+hx_status_t hx_undo_keep(struct hx_undo *undo, const struct hx_call *call);
+void hx_undo_restore(const struct hx_undo *undo, const struct hx_call *call);
 
 /* A call that is a part of the public function of this name. */
 static inline hx_status_t hx_call_inner(const char *name, struct hx_comm *comm, struct hx_call_key key, const void *in, void *out)
@@ -207,8 +218,10 @@ hx_status_t hx_notice_refuse(const char *name);
 void hx_request_done(hx_request_t *request);
 void hx_request_fd_clear(const hx_request_t *request);
 void hx_request_fd_close(const hx_request_t *request);
-/* request_queue.c. The request has ended. engine: where it has run. */
+/* request_queue.c. The run of the request has ended. engine: where it has run. */
 void hx_request_end(struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
+/* The request has ended, with this status: its callback is due, or it is done. */
+void hx_request_settle(struct hx_request *request, hx_status_t status);
 
 /* message.c. Start the message of a request, which is active already. */
 void hx_message_start(struct hx_request *request);
@@ -239,8 +252,10 @@ hx_status_t hx_group_record(const struct hx_call *call, enum hx_mode mode);
 hx_status_t hx_group_refuse(struct hx_comm *comm, const char *name);
 /* Forget what is recorded, and the group. */
 void hx_group_drop(struct hx_comm *comm);
-/* The part of a group has ended: release it. */
+/* The part of a group has ended: release it, or keep it until the group commits. */
 void hx_group_part_end(hx_request_t *part, hx_status_t status);
+/* The group has committed (HX_SUCCESS) or is undone. */
+void hx_group_settle(hx_request_t *group, hx_status_t status);
 struct hx_engine *hx_group_engine(const hx_request_t *group);
 
 /* blocks.c. The blocks of these arrays, for a call's key; *count: the longest block. */

@@ -94,6 +94,17 @@ extern pthread_mutex_t hx_world_change;
 #define HX_CONCURRENT 3 /* contexts for the non-blocking calls of a communicator; those beyond wait for their turn */
 _Static_assert(HX_COMM_CONTEXTS == 1 + HX_CONCURRENT, "one for blocking calls");
 
+struct hx_undo { /* the input of a call in place: see undo.c */
+    void *memory;
+    size_t room; /* bytes */
+    int is_kept;
+};
+
+struct hx_commits { /* calls that have not committed, in the order in which they were made: see commit.c */
+    struct hx_request *first, *last;
+    int over; /* all members know that the communicator has failed */
+};
+
 struct hx_comm {
     struct hx_members members; /* first: see hx_comm_of */
     struct hx_world *world;
@@ -107,10 +118,10 @@ struct hx_comm {
     int messages;       /* threads in hx_send and hx_recv */
     struct hx_recording *group; /* calls are recorded in it: see group.c; NULL: none */
     uint64_t completed; /* blocking calls of the program that have succeeded: see hx_comm_agree */
-    int atomic;         /* HX_ATOMIC; in a communicator of one rank there is nothing to do */
+    int atomic;         /* HX_ATOMIC or hx_comm_set_atomic; in a communicator of one rank there is nothing to do */
     int detours;        /* atomic is set, or a group is open: no call takes the short way */
-    void *undo;         /* the input of a call in place: see atomic.c */
-    size_t undo_bytes;
+    struct hx_undo undo; /* of calls that block; empty while one of them has it */
+    struct hx_commits commits;
     int shared_alloc;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
     void *inplace_copy;        /* the copy of an in-place call: see enum hx_inplace_copy */
     size_t inplace_copy_bytes;
@@ -130,6 +141,8 @@ void hx_counters_keep(struct hx_comm *comm);
 /* The profile of rank 0's network, which all ranks use. If the job has one node, the provider is NULL. */
 void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out);
 
+/* Let calls on comm that are made from now on be atomic, or not. */
+void hx_comm_choose_atomic(struct hx_comm *comm, int on);
 /* Make a communicator of n ranks of the job, in this order. id: as all members have agreed. */
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const struct hx_comm_id *id, struct hx_comm **comm);
 /* Release everything of comm. No call may be under way. */

@@ -25,7 +25,7 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
     int *nodes = malloc((size_t)n * (1 + HX_SHAPE_LEVELS) * sizeof(int)), row = 0; /* nodes, then places */
 
     members->size = n;
-    comm->atomic = comm->detours = n > 1 && world->process.env->atomic;
+    hx_comm_choose_atomic(comm, world->process.env->atomic);
     members->ranks = malloc(((size_t)n + 2 * (size_t)shared->n) * sizeof(int)); /* also those of this node, and their rows */
     if (!nodes || !members->ranks) {
         free(nodes);
@@ -178,7 +178,7 @@ void hx_comm_release(struct hx_comm *comm)
     free(comm->members.ranks);
     free(comm->members.agree);
     free(comm->inplace_copy);
-    free(comm->undo);
+    free(comm->undo.memory);
     hx_group_drop(comm);
     hx_handle_free(comm, sizeof(*comm), "this communicator of %d ranks has been freed", comm->members.size);
 }

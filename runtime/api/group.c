@@ -9,6 +9,7 @@
  * pack alike, from what is the same on all. The group's request is done when all of its parts are.
  */
 #include "runtime/api/call.h"
+#include "runtime/api/commit.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/memcpy.h"
 #include "runtime/base/user_table.h"
@@ -220,23 +221,44 @@ static void part_end(hx_request_t *group, hx_status_t status)
         group->status = status;
     if (--group->parts)
         return;
-    hx_notify(&group->call.comm->world->process.waiter);
-    if (group->notice)
-        hx_notice_due(group, group->status);
+    if (group->commit)
+        hx_commit_ran(group, group->status);
     else
-        hx_request_done(group);
+        hx_request_settle(group, group->status);
+}
+
+static void part_release(hx_request_t *part, hx_status_t status)
+{
+    if (part->pack->calls)
+        pack_open(part->pack, status);
+    pack_free(part->pack);
+    hx_request_release(part);
 }
 
 void hx_group_part_end(hx_request_t *part, hx_status_t status)
 {
     hx_request_t *group = part->group;
 
-    if (part->pack->calls)
-        pack_open(part->pack, status);
-    pack_free(part->pack);
     group->engine = part->engine;
-    hx_request_release(part);
+    if (group->commit) {
+        part->next = group->ended;
+        group->ended = part;
+    } else {
+        part_release(part, status);
+    }
     part_end(group, status);
+}
+
+void hx_group_settle(hx_request_t *group, hx_status_t status)
+{
+    hx_request_t *part;
+
+    while ((part = group->ended)) {
+        group->ended = part->next;
+        if (status != HX_SUCCESS)
+            hx_undo_restore(&part->undo, &part->call);
+        part_release(part, status);
+    }
 }
 
 /* An engine that has a part of it under way: the group is waited for as this part. */
@@ -264,7 +286,9 @@ static hx_status_t part_start(hx_request_t *group, struct hx_pack *pack)
     part->group = group;
     part->pack = pack;
     group->parts++;
-    if ((status = hx_request_start(part)) != HX_SUCCESS)
+    if (group->commit && !pack->calls && (status = hx_undo_keep(&part->undo, &part->call)) != HX_SUCCESS)
+        hx_comm_break(part->call.comm, status);
+    if (status != HX_SUCCESS || (status = hx_request_start(part)) != HX_SUCCESS)
         hx_group_part_end(part, status);
     else if (part->state == HX_REQUEST_DONE) /* at once: of one rank */
         hx_group_part_end(part, part->status);
@@ -324,6 +348,8 @@ hx_status_t hx_group_end(hx_comm_t *comm, hx_request_t **request)
     group->persistent = 0;
     group->state = HX_REQUEST_ACTIVE;
     group->parts = 1;
+    if (comm->atomic && comm->group->first)
+        hx_commit_enter(group); /* its parts keep their input */
     parts_start(group, comm);
     if (!request)
         return hx_request_wait(group);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Requests: made, started, waited for. request_queue.c runs them. */
 #include "runtime/api/call.h"
+#include "runtime/api/commit.h"
+#include "runtime/engine/agree.h"
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/user_table.h"
@@ -19,6 +21,7 @@ void hx_request_release(struct hx_request *request)
     hx_user_let_go((unsigned)request->call.key.dtype);
     hx_user_let_go((unsigned)request->call.key.op);
     free(request->call.memory);
+    free(request->undo.memory);
     hx_notice_detach(request);
     hx_request_fd_close(request);
     free(request->message);
@@ -28,10 +31,32 @@ void hx_request_release(struct hx_request *request)
     hx_comm_let_go(comm);
 }
 
+/* Give the request to the next engine. Errors: HX_ERR_NOMEM; the communicator has failed then: the other ranks start the call, this one
+ * cannot. */
+static hx_status_t engine_take(struct hx_request *request)
+{
+    struct hx_comm *comm = request->call.comm;
+    struct hx_engine *engine = hx_engine_next(comm);
+
+    if (!engine)
+        return hx_comm_break(comm, HX_ERR_NOMEM);
+    request->engine = engine;
+    request->next = NULL;
+    if (engine->first) {
+        engine->last->next = request;
+    } else {
+        engine->first = request;
+        engine->next_active = comm->world->process.active;
+        comm->world->process.active = engine;
+    }
+    engine->last = request;
+    return HX_SUCCESS;
+}
+
 hx_status_t hx_request_start(struct hx_request *request)
 {
     struct hx_comm *comm = request->call.comm;
-    struct hx_engine *engine;
+    hx_status_t status = HX_SUCCESS;
 
     request->since = HX_TRACING ? hx_now_ns() : 0;
     hx_request_fd_clear(request);
@@ -51,21 +76,17 @@ hx_status_t hx_request_start(struct hx_request *request)
         hx_request_done(request);
         return HX_SUCCESS;
     }
-    if (!(engine = hx_engine_next(comm))) {
-        request->state = HX_REQUEST_INACTIVE;
-        return hx_comm_break(comm, HX_ERR_NOMEM); /* the other ranks start the call, this one cannot */
-    }
     request->state = HX_REQUEST_ACTIVE;
-    request->engine = engine;
-    request->next = NULL;
-    if (engine->first) {
-        engine->last->next = request;
-    } else {
-        engine->first = request;
-        engine->next_active = comm->world->process.active;
-        comm->world->process.active = engine;
+    if (!request->group && hx_commits(&request->call) && (status = hx_commit_enter(request)) != HX_SUCCESS)
+        hx_comm_break(comm, status); /* as in engine_take */
+    if (status == HX_SUCCESS)
+        status = engine_take(request);
+    if (status != HX_SUCCESS && !request->commit) {
+        request->state = HX_REQUEST_INACTIVE;
+        return status;
     }
-    engine->last = request;
+    if (status != HX_SUCCESS)
+        hx_commit_ran(request, status);
     hx_requests_progress(&comm->world->process);
     if (comm->world->has_thread && comm->world->process.active)
         pthread_cond_signal(&comm->world->work);
@@ -157,11 +178,21 @@ static void network_failed(struct hx_comm *comm, int events)
     hx_comm_break(comm, (hx_status_t)-events);
 }
 
-/* The engine whose first run the request waits for; NULL: the request is not active, or a message. */
-static struct hx_engine *engine_of(const struct hx_request *request)
+/* The call for which the request waits: its own, or one that commits before. */
+static struct hx_request *due_of(struct hx_request *request)
 {
-    if (request->state != HX_REQUEST_ACTIVE || request->message)
+    return request->commit == HX_COMMIT_RAN || request->commit == HX_COMMIT_OPEN ? request->call.comm->commits.first : request;
+}
+
+/* The engine whose first run the request waits for; NULL: the request is not active, or a message, or the members agree about it. */
+static struct hx_engine *engine_of(struct hx_request *waiting)
+{
+    const struct hx_request *request = due_of(waiting);
+
+    if (request->state != HX_REQUEST_ACTIVE || request->message || request->commit == HX_COMMIT_RAN || request->commit == HX_COMMIT_OPEN)
         return NULL;
+    if (request->blocks)
+        return &request->call.comm->engine;
     return request->parts ? hx_group_engine(request) : request->engine;
 }
 
@@ -173,7 +204,7 @@ struct wait {
 };
 
 /* HX_TRACE: the rank of the job for which the request waits, or -1. */
-static int request_awaited(const struct hx_request *request)
+static int request_awaited(struct hx_request *request)
 {
     const struct hx_engine *engine = engine_of(request);
 
@@ -191,6 +222,16 @@ static void wait_tell(void *ctx)
         return;
     engine->blocks = wait->blocks;
     hx_stall_tell(&engine->run);
+}
+
+/* The wait is long. */
+static void wait_slow(void *ctx)
+{
+    const struct wait *wait = ctx;
+
+    wait_tell(ctx);
+    if (due_of(wait->request)->commit == HX_COMMIT_OPEN)
+        hx_agree_slow(&wait->request->call.comm->members);
 }
 
 /* There was progress, with so many events of the network. If another rank reports that the communicator has failed, do not wait. */
@@ -220,9 +261,12 @@ static struct hx_wait wait_for(struct wait *wait)
 {
     struct hx_request *request = wait->request;
     struct hx_engine *engine = engine_of(request);
-    struct hx_wait_clock *clock = request->message ? &request->message->wait_clock : engine ? &engine->wait_clock : &wait->clock;
+    struct hx_wait_clock *clock = request->message                               ? &request->message->wait_clock
+                                  : engine                                       ? &engine->wait_clock
+                                  : due_of(request)->commit == HX_COMMIT_OPEN ? hx_agree_clock(&request->call.comm->members)
+                                                                                 : &wait->clock;
 
-    return (struct hx_wait){wait_look, wait_tell, wait,
+    return (struct hx_wait){wait_look, wait_slow, wait,
                             clock == &wait->clock ? 0 : *request->call.comm->members.timeout_s, clock};
 }
 
@@ -232,6 +276,8 @@ static void request_late(struct hx_request *request)
 
     if (request->message && request->state == HX_REQUEST_ACTIVE)
         hx_message_late(request->message);
+    if (request->state == HX_REQUEST_ACTIVE && due_of(request)->commit == HX_COMMIT_OPEN)
+        hx_commits_late(request->call.comm);
     if (engine && engine->running != HX_IDLE) {
         hx_awaited_fail(&engine->run);
         hx_comm_break(request->call.comm, HX_ERR_TIMEOUT);
@@ -287,6 +333,17 @@ static struct hx_request *first_watched(const struct hx_engine *engine)
     return watched ? engine->first : NULL;
 }
 
+/* The same for calls that have yet to commit, if the engine stands for them. */
+static struct hx_request *first_committing(const struct hx_engine *engine)
+{
+    const struct hx_commits *commits = &hx_comm_of(engine)->commits;
+    const struct hx_request *watched = engine == engine->members->blocking ? commits->first : NULL;
+
+    while (watched && !is_watched(watched))
+        watched = watched->next_commit;
+    return watched ? commits->first : NULL;
+}
+
 static struct hx_request *watched_message(const struct hx_p2p_call *message)
 {
     struct hx_request *request = message->owner;
@@ -299,7 +356,7 @@ void hx_requests_look(const struct hx_process *process, int events)
     struct wait wait = {.request = NULL};
 
     for (const struct hx_engine *engine = process->active; engine; engine = engine->next_active)
-        if ((wait.request = first_watched(engine)))
+        if ((wait.request = first_watched(engine)) || (wait.request = first_committing(engine)))
             failures_look(&wait, events);
     for (const struct hx_p2p_call *message = process->p2p ? process->p2p->all : NULL, *next; message; message = next) {
         next = message->all_next;
@@ -313,11 +370,13 @@ void hx_requests_look(const struct hx_process *process, int events)
 
 void hx_requests_check(const struct hx_process *process)
 {
+    struct hx_request *request;
+
     for (const struct hx_engine *engine = process->active; engine; engine = engine->next_active)
-        if (first_watched(engine))
-            request_goes_on(engine->first, 0, 0);
+        if ((request = first_watched(engine)) || (request = first_committing(engine)))
+            request_goes_on(request, 0, 0);
     for (const struct hx_p2p_call *message = process->p2p ? process->p2p->all : NULL, *next; message; message = next) {
-        struct hx_request *request = watched_message(message);
+        request = watched_message(message);
         next = message->all_next;
         if (!request)
             continue;
@@ -329,6 +388,23 @@ void hx_requests_check(const struct hx_process *process)
 
 /* ---- waits ------------------------------------------------------------------------------------------------------- */
 
+/* Wait a while, and call callbacks that are due. */
+static void request_look(hx_request_t *request)
+{
+    struct hx_world *world = request->call.comm->world;
+    struct wait wait = {.request = request, .blocks = 1, .moves = world->process.moves};
+    const struct hx_wait how = wait_for(&wait);
+    hx_status_t status;
+
+    if (hx_notices_wait(world)) {
+        hx_notices_tell(world);
+        return;
+    }
+    status = hx_wait_until(&world->process.waiter, &how);
+    if (request->state == HX_REQUEST_ACTIVE && (status != HX_SUCCESS || hx_wait_check(&how) != HX_SUCCESS))
+        request_late(request);
+}
+
 hx_status_t hx_request_wait(hx_request_t *request)
 {
     hx_status_t status = hx_request_check(request, "hx_wait");
@@ -339,19 +415,30 @@ hx_status_t hx_request_wait(hx_request_t *request)
     world = request->call.comm->world;
     if (request->state == HX_REQUEST_ACTIVE && (status = hx_notice_refuse("hx_wait")) != HX_SUCCESS)
         return hx_comm_fail(request->call.comm, status);
-    while (request->state == HX_REQUEST_ACTIVE) { /* the time-out is for a call in which nothing moves, whatever other calls do */
-        struct wait wait = {.request = request, .blocks = 1, .moves = world->process.moves};
-        const struct hx_wait how = wait_for(&wait);
-        if (hx_notices_wait(world)) {
-            hx_notices_tell(world);
-            continue;
-        }
-        status = hx_wait_until(&world->process.waiter, &how);
-        if (request->state == HX_REQUEST_ACTIVE && (status != HX_SUCCESS || hx_wait_check(&how) != HX_SUCCESS))
-            request_late(request);
-    }
+    while (request->state == HX_REQUEST_ACTIVE) /* the time-out is for a call in which nothing moves, whatever other calls do */
+        request_look(request);
     hx_stand_clear(&world->process);
     return request_finish(request);
+}
+
+void hx_commit_await(hx_request_t *request)
+{
+    struct hx_process *process = &request->call.comm->world->process;
+
+    while (request->commit)
+        request_look(request);
+    hx_stand_clear(process);
+}
+
+void hx_commits_await(struct hx_comm *comm)
+{
+    struct hx_request mark = {.call = {.comm = comm}, .state = HX_REQUEST_ACTIVE, .blocks = 1, .is_mark = 1, .fd = -1};
+
+    if (!comm->commits.first)
+        return;
+    hx_commit_enter(&mark);
+    hx_commit_ran(&mark, HX_SUCCESS);
+    hx_commit_await(&mark);
 }
 
 hx_status_t hx_wait(hx_request_t *request)
@@ -523,6 +610,8 @@ hx_status_t hx_request_free(hx_request_t *request)
     if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->members.failed) /* however far it is by now */
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: call hx_wait first",
                                                         request->call.name));
+    if (request->commit) /* the other ranks may agree about it */
+        hx_commit_await(request);
     hx_request_release(request);
     return HX_SUCCESS;
 }

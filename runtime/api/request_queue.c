@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A communicator's other engines, in turn, and the requests that each has yet to run: see call.h. */
 #include "runtime/api/call.h"
+#include "runtime/api/commit.h"
 #include "runtime/api/lock.h"
 #include "runtime/engine/trace_spans.h"
 #include <stdlib.h>
@@ -46,7 +47,18 @@ void hx_request_end(struct hx_request *request, const struct hx_engine *engine, 
     request->status = status;
     if (request->group)
         hx_group_part_end(request, status);
-    else if (request->notice)
+    else if (request->commit)
+        hx_commit_ran(request, status);
+    else
+        hx_request_settle(request, status);
+}
+
+void hx_request_settle(struct hx_request *request, hx_status_t status)
+{
+    hx_notify(&request->call.comm->world->process.waiter);
+    if (request->ended)
+        hx_group_settle(request, status);
+    if (request->notice)
         hx_notice_due(request, status);
     else
         hx_request_done(request);
@@ -78,14 +90,20 @@ static void engine_advance(struct hx_engine *engine)
     }
 }
 
+/* Returns whether the engine has more to do. */
+static int engine_progress(struct hx_engine *engine)
+{
+    engine_advance(engine);
+    return engine->first || (engine == engine->members->blocking && hx_commits_progress(hx_comm_of(engine)));
+}
+
 static void process_progress(struct hx_process *process)
 {
     struct hx_engine **link = &process->active, *engine;
 
     hx_p2p_progress(process);
     while ((engine = *link)) {
-        engine_advance(engine);
-        if (engine->first)
+        if (engine_progress(engine))
             link = &engine->next_active;
         else
             *link = engine->next_active;

@@ -10,6 +10,7 @@
  * number or without those that have died since S1, or return the same error.
  */
 #include "runtime/api/call.h"
+#include "runtime/api/commit.h"
 #include "runtime/api/lock.h"
 #include "runtime/api/number.h"
 #include "runtime/engine/agree.h"
@@ -36,6 +37,7 @@ static hx_status_t agree(struct hx_comm *comm, struct hx_agreement *agreement)
     const struct hx_agreement mine = *agreement;
     hx_status_t status;
 
+    hx_commits_await(comm);
     do {
         *agreement = mine;
         status = hx_agree(&comm->world->process, &comm->members, agreement);
@@ -122,6 +124,7 @@ static hx_status_t plan_make(struct hx_comm *comm, const struct plan *plan, enum
     if (status == HX_SUCCESS && memcmp(plan->members, agreement.members, ((size_t)comm->members.size + 63) / 64 * sizeof(uint64_t)) == 0)
         *outcome = !(agreement.words[0] & TOOK) ? NEXT_NUMBER : MADE;
     if (*outcome == MADE && worst == 0) {
+        hx_comm_choose_atomic(made, comm->atomic);
         *out = made;
         return HX_SUCCESS;
     }

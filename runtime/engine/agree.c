@@ -337,21 +337,28 @@ static int step(struct hx_agree *a)
 
 /* ---- waiting -------------------------------------------------------------------------------------------------- */
 
-static int look(void *ctx)
+/* Returns nonzero when the agreement has ended. */
+static int advance(struct hx_agree *a)
 {
-    struct hx_agree *a = ctx;
     struct hx_process *process = a->process;
     const int events = process->net ? hx_registry.net->progress(process->net) : 0;
 
     if (events > 0)
         hx_notify(&process->waiter);
-    process->owner->pump(process);
     if (events < 0 && a->members->local_n < a->members->size) {
         hx_recall(hx_registry.net->why(process->net));
         a->result = events; /* -hx_status_t; HX_ERR_ARG is none of the network's */
         return 1;
     }
     return (a->result = step(a)) != 0;
+}
+
+static int look(void *ctx)
+{
+    struct hx_agree *a = ctx;
+
+    a->process->owner->pump(a->process);
+    return advance(a);
 }
 
 /* Does this rank wait for that member? */
@@ -432,11 +439,10 @@ static void give(struct hx_agree *a, const uint64_t *words)
     a->told = NO_RANK;
 }
 
-hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, struct hx_agreement *agreement)
+hx_status_t hx_agree_begin(struct hx_process *process, struct hx_members *members, const struct hx_agreement *agreement)
 {
     struct hx_agree *a = agree_of(process, members);
     uint64_t words[HX_AGREE_WORDS];
-    hx_status_t status;
 
     if (!a)
         return hx_fail(HX_ERR_NOMEM, "%s: no memory for %d ranks", agreement->name, members->size);
@@ -447,10 +453,36 @@ hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, str
     give(a, words);
     a->is_open = 1;
     a->wait_clock = (struct hx_wait_clock){0};
-    status = hx_wait_until(&process->waiter, &(struct hx_wait){look, slow, a, *members->timeout_s, &a->wait_clock});
+    return HX_SUCCESS;
+}
+
+int hx_agree_is_open(const struct hx_members *members)
+{
+    return members->agree && members->agree->is_open;
+}
+
+int hx_agree_advance(const struct hx_members *members)
+{
+    return advance(members->agree);
+}
+
+struct hx_wait_clock *hx_agree_clock(const struct hx_members *members)
+{
+    return &members->agree->wait_clock;
+}
+
+void hx_agree_slow(const struct hx_members *members)
+{
+    slow(members->agree);
+}
+
+hx_status_t hx_agree_end(const struct hx_members *members, hx_status_t waited, struct hx_agreement *agreement)
+{
+    struct hx_agree *a = members->agree;
+
     a->is_open = 0;
-    hx_stand_clear(process);
-    if (status == HX_ERR_TIMEOUT)
+    hx_stand_clear(a->process);
+    if (waited == HX_ERR_TIMEOUT)
         return late_fail(a, agreement->name);
     if (a->result == HELD_FOR_DEAD)
         return hx_fail(HX_ERR_PEER_DEAD, "%s: the other ranks hold this rank for dead", agreement->name);
@@ -461,4 +493,15 @@ hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, str
     agreement->words[0] &= UINT32_MAX;
     agreement->members = a->mine->members;
     return HX_SUCCESS;
+}
+
+hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, struct hx_agreement *agreement)
+{
+    hx_status_t status = hx_agree_begin(process, members, agreement);
+    struct hx_agree *a = members->agree;
+
+    if (status != HX_SUCCESS)
+        return status;
+    status = hx_wait_until(&process->waiter, &(struct hx_wait){look, slow, a, *members->timeout_s, &a->wait_clock});
+    return hx_agree_end(members, status, agreement);
 }

@@ -56,6 +56,16 @@ static inline int hx_agreed_has(const struct hx_agreement *agreement, int rank)
  * first. */
 hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, struct hx_agreement *agreement);
 
+/* The same for a caller that does not block. begin gives the words, advance is called until it returns nonzero, end returns the result.
+ * waited: HX_SUCCESS, or HX_ERR_TIMEOUT if the caller gives up. One agreement of a communicator is open at a time. */
+hx_status_t hx_agree_begin(struct hx_process *process, struct hx_members *members, const struct hx_agreement *agreement);
+int hx_agree_advance(const struct hx_members *members);
+hx_status_t hx_agree_end(const struct hx_members *members, hx_status_t waited, struct hx_agreement *agreement);
+int hx_agree_is_open(const struct hx_members *members);
+/* How long the open one has waited. It waits long: look for deaths. */
+struct hx_wait_clock *hx_agree_clock(const struct hx_members *members);
+void hx_agree_slow(const struct hx_members *members);
+
 /* Tell a member on another node this rank's part. */
 void hx_agree_tell(const struct hx_process *process, const struct hx_members *members, int rank);
 /* A message with the part of a member on another node has arrived. */

@@ -13,6 +13,7 @@
  * learns in step 3 that it is in; if step 4 then fails, the first call of its new world does.
  */
 #include "runtime/api/call.h"
+#include "runtime/api/commit.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -160,6 +161,7 @@ static hx_status_t agree(const struct growth *g, struct outcome *mine)
     struct hx_agreement agreement = {.name = g->name, .kind = HX_AGREE_GROW};
     hx_status_t status;
 
+    hx_commits_await(comm);
     agreement.words[1] = ~(uint64_t)mine->comm;
     agreement.words[2] = ~(uint64_t)mine->world;
     status = hx_agree(&comm->world->process, &comm->members, &agreement);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Starting and stopping: the worlds of this process, the public calls that open and close them. grow.c has those that let more ranks in. */
 #include "runtime/api/call.h"
+#include "runtime/api/commit.h"
 #include "runtime/base/handle.h"
 #include "runtime/base/process.h"
 #include "runtime/api/lock.h"
@@ -70,6 +71,8 @@ static hx_status_t world_close(struct hx_world *world, const char *name, int *st
         return status;
     }
     hx_progress_thread_end(world);
+    for (struct hx_comm *comm = world->comms; comm; comm = comm->next)
+        hx_commits_drop(comm);
     hx_notices_tell(world); /* of requests of communicators that have failed */
     hx_trace_end(world, status == HX_SUCCESS && !failed);
     hx_world_end(world, "has been finalized in this process");

@@ -78,6 +78,12 @@ EXTRA_DIST += tests/system/alone.sh
 noinst_PROGRAMS += tests/system/survivors
 tests_system_survivors_LDADD = libhierax.la
 tests_system_survivors_LDFLAGS = $(in_tree)
+noinst_PROGRAMS += tests/system/atomic_rules
+tests_system_atomic_rules_LDADD = libhierax.la
+tests_system_atomic_rules_LDFLAGS = $(in_tree)
+noinst_PROGRAMS += tests/system/atomic_calls
+tests_system_atomic_calls_LDADD = libhierax.la
+tests_system_atomic_calls_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/survivors.sh tests/system/atomic.sh
 
 noinst_PROGRAMS += tests/system/worlds

@@ -86,6 +86,9 @@ if (hx_barrier(world) == HX_ERR_PEER_DEAD) {
 /* end */
 /* hx_comm_set_timeout */
 hx_comm_set_timeout(world, 30);
+
+/* hx_comm_set_atomic */
+hx_comm_set_atomic(world, 1);
 /* end */
 /* hx_state_sync */
 uint64_t step = 0;
