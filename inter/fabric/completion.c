@@ -187,7 +187,6 @@ int hx_progress(struct hx_net *net)
         hx_edges_retry(net);
     if (net->unguarded)
         hx_sockets_guard(net);
-    net->completions += (uint64_t)handled;
     net->idle = handled != 0 ? 0 : net->idle + 1;
     if (net->idle >= IDLE_ROUNDS) {
         net->idle = 0;

@@ -3,8 +3,9 @@
  * Unexpected messages: those that arrive before their receive is posted. Before libfabric 1.20, native tcp stops the whole
  * connection at such a message. Everything behind it, credits included, waits for that receive, although plans promise no such
  * order. So when nothing has completed for a while, this rank looks (FI_PEEK) for messages of each peer that it waits for, and
- * receives them into memory of its own. A receive that is posted later takes them from there. When nothing has completed for half a
- * second, it looks at all peers, because a control message may be behind their messages. Credits bound that memory. A forger
+ * receives them into memory of its own. A receive that is posted later takes them from there. Twice a second it looks at all peers,
+ * because a control message may be behind their messages. It does so even if messages of other peers complete: while ranks agree
+ * after a failure, they ask each other ten times a second. Credits bound that memory. A forger
  * ignores credits, so there is a limit too: further messages stay in the connection.
  */
 #include "inter/fabric/fabric.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 #define UNEXPECTED_BYTES_MAX ((size_t)1 << 30) /* of one peer */
-#define QUIET_NS UINT64_C(500000000)           /* after so long without a completion, look at all peers */
+#define ALL_NS UINT64_C(500000000)             /* from one look at all peers to the next */
 
 struct hx_unexpected {
     struct hx_unexpected *next;
@@ -38,15 +39,14 @@ static void peek(struct hx_net *net, struct hx_edge *edge, struct hx_path *path)
         hx_chunk_release(net, chunk);
 }
 
-/* Has nothing completed for QUIET_NS, counted from the last time that this function returned 1? */
-static int is_quiet(struct hx_net *net)
+/* Is it time for a look at all peers? The first time only ALL_NS after the first look. */
+static int all_are_due(struct hx_net *net)
 {
     const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
-    const int is_over = net->completions == net->quiet_completions && now - net->quiet_since >= QUIET_NS;
+    const int is_over = net->all_looked_at && now - net->all_looked_at >= ALL_NS;
 
-    if (is_over || net->completions != net->quiet_completions)
-        net->quiet_since = now;
-    net->quiet_completions = net->completions;
+    if (is_over || !net->all_looked_at)
+        net->all_looked_at = now;
     return is_over;
 }
 
@@ -55,13 +55,19 @@ static int is_awaited(const struct hx_edge *edge)
     return edge->recvs_in_flight > 0 || edge->writes.head || hx_flows_are_pending(edge);
 }
 
+/* Has this rank sent anything to the peer? Then it may wait for an answer behind the peer's first message of a call. */
+static int has_written(const struct hx_edge *edge)
+{
+    return edge->has_traffic || edge->paths[0].posted;
+}
+
 void hx_unexpected_peek(struct hx_net *net)
 {
-    const int all = net->peeks_unexpected && is_quiet(net);
+    const int all = net->peeks_unexpected && all_are_due(net);
 
     for (int i = 0; net->peeks_unexpected && i < net->nranks; i++) {
         struct hx_edge *edge = net->edges[i];
-        if (!edge || (!is_awaited(edge) && (!all || !edge->has_traffic || edge->gone)))
+        if (!edge || (!is_awaited(edge) && (!all || !has_written(edge) || edge->gone)))
             continue;
         for (int k = 0; k < edge->npaths; k++)
             if (!edge->paths[k].peeking)
