@@ -73,7 +73,7 @@ noinst_PROGRAMS += tests/system/messages
 tests_system_messages_LDADD = libhierax.la
 tests_system_messages_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/messages.sh tests/system/revoked.sh
-EXTRA_DIST += tests/system/alone.sh
+EXTRA_DIST += tests/system/alone.sh tests/system/start_dies.sh
 
 noinst_PROGRAMS += tests/system/survivors
 tests_system_survivors_LDADD = libhierax.la
