@@ -8,6 +8,8 @@
 #     --collectives "NAME..."      default: all, without their forms with a count for each rank
 #     --sizes BYTES,...            8,64,512,4K,32K,256K,2M,8M, of the whole vector, as in coll_bench --help
 #     --ranks "N..."               2 4 (ahead: 4 8), all on this machine
+#     --hosts "HxR..."             2x1, 4x2: between so many hosts, of so many ranks each, out of network namespaces (tests/lab). Needs root.
+#                                  The only peer is this machine's Open MPI, over TCP; loops: cold warm
 #     --peers "NAME..."            here openmpi mpich. With more ranks than cores MPICH takes milliseconds for a call: its ranks do not yield
 #     --launches N                 of each side at each point (3)
 #     --bench "OPTION..."          more options of coll_bench (with more ranks than cores: --repetitions 30, and 5 of one call for MPICH)
@@ -56,6 +58,14 @@ prepare() {
         done' </dev/null >"$csv/told" || die "cannot build the peers in $root: $(cat "$csv/told")"
 }
 
+# HxR: as commands, on so many hosts of the lab
+commands_hosts() {
+    local fewer=""
+    [ $((${1%x*} * ${1#*x})) -le "$(nproc)" ] || fewer=" --repetitions 30"
+    command=([here]="$lab mpirun ${1%x*} ${1#*x} -- $build/tools/coll_bench_mpi$fewer")
+    ours="$lab coll_run ${1%x*} ${1#*x} -- env HX_TABLE=none $build/tools/coll_bench$fewer"
+}
+
 # N: set the commands with which each side starts N ranks, one per core if there are enough cores
 commands() {
     local openmpi="--bind-to core" mpich="-bind-to core" fewer="" fewest=""
@@ -74,16 +84,17 @@ commands() {
 part() { # LOOP COLLECTIVES SIZES RANKS
     local loop=$1 collectives=${given[collectives]:-$2} sizes=${given[sizes]:-$3} n name
     local -a options
-    for n in ${given[ranks]:-$4}; do
-        commands "$n"
+    for n in ${given[hosts]:-${given[ranks]:-$4}}; do
+        "commands${given[hosts]:+_hosts}" "$n"
         options=(${given[bench]:+--bench "${given[bench]}"})
         [ "$loop" = cold ] || options+=("--$loop")
+        [ -n "${given[hosts]:-}" ] || options+=(-n "$n")
         for name in ${given[peers]}; do
             options+=(--peer "$name=${command[$name]}")
         done
-        echo "== $loop, $n ranks"
+        echo "== $loop, $n ${given[hosts]:+hosts x }ranks"
         # shellcheck disable=SC2086
-        "$top/tools/coll_compare" $collectives --sizes "$sizes" -n "$n" --rounds "${given[launches]}" "${options[@]}" \
+        "$top/tools/coll_compare" $collectives --sizes "$sizes" --rounds "${given[launches]}" "${options[@]}" \
             --csv "$csv/$loop.$n.csv" --ours "$ours"
     done
 }
@@ -99,8 +110,8 @@ summary() {
 
 while [ $# -gt 0 ]; do
     case $1 in
-        --loops | --collectives | --sizes | --ranks | --peers | --launches | --bench | --csv | --root | --prepare) ;;
-        *) die "unknown option \"$1\"; choices: --loops --collectives --sizes --ranks --peers --launches --bench --csv --root --prepare" ;;
+        --loops | --collectives | --sizes | --ranks | --hosts | --peers | --launches | --bench | --csv | --root | --prepare) ;;
+        *) die "unknown option \"$1\"; choices: --loops --collectives --sizes --ranks --hosts --peers --launches --bench --csv --root --prepare" ;;
     esac
     [ $# -ge 2 ] || die "$1 needs a value"
     given[${1#--}]=$2
@@ -112,12 +123,29 @@ done
 for name in ${given[peers]}; do
     case $name in here | openmpi | mpich) ;; *) die "unknown peer \"$name\"; choices: here openmpi mpich" ;; esac
 done
+if [ -n "${given[hosts]:-}" ]; then
+    [ "${given[loops]}" != "cold warm ahead" ] || given[loops]="cold warm"
+    [ "${given[peers]}" != "here openmpi mpich" ] || given[peers]=here
+    [ "${given[peers]}" = here ] || die "--hosts has the peer \"here\" only, not \"${given[peers]}\""
+    [ "${given[loops]}" = "${given[loops]/ahead/}" ] || die "--hosts has the loops cold and warm, not ahead"
+    most=0
+    for n in ${given[hosts]}; do
+        [[ $n =~ ^[1-9][0-9]*x[1-9][0-9]*$ ]] || die "--hosts \"$n\": expected HOSTSxRANKS, as in 2x1"
+        [ "${n%x*}" -le "$most" ] || most=${n%x*}
+    done
+fi
 root=$(readlink -m "${given[root]}")
 [ -x "$build/tools/coll_bench_mpi" ] || die "$build/tools/coll_bench_mpi is missing: install Open MPI, then configure and make"
 [ "${given[peers]}" = here ] || prepare
 [ -z "${given[prepare]:-}" ] || exit 0
 enter="unshare --mount --pid --fork --kill-child $BASH $top/tests/debian.sh inside $root"
 declare -A command
+if [ -n "${given[hosts]:-}" ]; then
+    export LAB_NAME=peers$$
+    lab=$top/tests/lab/lab
+    "$lab" up "$most"
+    trap '"$lab" down; rm -rf "$csv"' EXIT
+fi
 for loop in ${given[loops]}; do
     case $loop in
         ahead) part ahead bcast 8,64,512 "4 8" ;;

@@ -130,6 +130,8 @@ side b 2 8 4
 [ $? = 2 ] && grep -q 'unknown option "--lops"; choices: --loops ' "$tmp/out" || fail "peers.sh: no choices of options"
 "$top_srcdir/tests/peers.sh" --loops hot >"$tmp/out" 2>&1
 [ $? = 2 ] && grep -q 'unknown loop "hot"; choices: cold warm ahead' "$tmp/out" || fail "peers.sh: no choices of loops"
+"$top_srcdir/tests/peers.sh" --hosts 2y >"$tmp/out" 2>&1
+[ $? = 2 ] && grep -q -- '--hosts "2y": expected HOSTSxRANKS, as in 2x1' "$tmp/out" || fail "peers.sh: no form of hosts"
 
 # the report has both sides' figures, their ratio and its spread
 run 0 --rounds 3 --max 64 --html "$tmp/page.html" --gnuplot "$tmp/plots" --svg "$tmp/plots"
