@@ -48,7 +48,8 @@ static uint8_t interface_number(const struct hx_net *net, int rail)
 {
     int i = 0;
 
-    while (strcmp(net->rails[i].info->domain_attr->name, net->rails[rail].info->domain_attr->name) != 0)
+    while (net->rails[i].copy != net->rails[rail].copy ||
+           strcmp(net->rails[i].info->domain_attr->name, net->rails[rail].info->domain_attr->name) != 0)
         i++;
     return (uint8_t)i;
 }
@@ -167,17 +168,6 @@ void hx_address_refusals(int rank, const void *address, size_t bytes, struct hx_
         hx_refusals_add(all, rank, &blob->refusal, blob->refused);
 }
 
-void hx_address_profile(const struct hx_net *net, const void *address, size_t bytes, struct hx_net_profile *out)
-{
-    uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
-    const struct address_blob *blob = (const struct address_blob *)buffer;
-
-    if (blob_read(0, address, bytes, buffer) == HX_SUCCESS && blob->links > 0)
-        hx_profile_cost(net->info, blob->links, blob->nrails, blob->link_mbits * 1e6, out);
-    else /* never after start-up: there all ranks have checked this address */
-        hx_profile_cost(net->info, 1, 1, 0, out);
-}
-
 static void end_read(const struct address_blob *blob, struct hx_path_end *end)
 {
     const uint8_t *at = blob->rails;
@@ -185,6 +175,29 @@ static void end_read(const struct address_blob *blob, struct hx_path_end *end)
     *end = (struct hx_path_end){.n = blob->nrails, .seat = blob->seat, .host = blob->host};
     for (int i = 0; i < end->n; i++, at += rail_bytes(end->rails[i - 1]->name_bytes))
         end->rails[i] = (const struct hx_rail_address *)at;
+}
+
+/* Without further addresses of the same endpoint. */
+static int endpoints_count(const struct address_blob *blob)
+{
+    struct hx_path_end end;
+    int n = 0;
+
+    end_read(blob, &end);
+    for (int i = 0; i < end.n; i++)
+        n += end.rails[i]->interface == i;
+    return n;
+}
+
+void hx_address_profile(const struct hx_net *net, const void *address, size_t bytes, struct hx_net_profile *out)
+{
+    uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
+    const struct address_blob *blob = (const struct address_blob *)buffer;
+
+    if (blob_read(0, address, bytes, buffer) == HX_SUCCESS && blob->links > 0)
+        hx_profile_cost(net->info, blob->links, endpoints_count(blob), blob->link_mbits * 1e6, out);
+    else /* never after start-up: there all ranks have checked this address */
+        hx_profile_cost(net->info, 1, 1, 0, out);
 }
 
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)

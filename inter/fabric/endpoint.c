@@ -95,15 +95,18 @@ static int common_fd(const struct hx_net *net)
 
 static void text_make(struct hx_net *net)
 {
-    char names[128] = "", chunk[HX_SIZE_BYTES], injected[HX_SIZE_BYTES];
+    char names[128] = "", several[48] = "", chunk[HX_SIZE_BYTES], injected[HX_SIZE_BYTES];
+    const int copies = net->rails[net->nrails - 1].copy + 1;
 
-    for (int i = 0; i < net->nrails; i++)
+    for (int i = 0; i < net->nrails / copies; i++)
         snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? "+" : "",
                  net->rails[i].info->domain_attr->name);
+    if (copies > 1)
+        snprintf(several, sizeof(several), ", %d connections to each peer", copies);
     snprintf(net->text, sizeof(net->text),
-             "libfabric %u.%u provider %s %u.%u on %s: chunks of %s, %d granted, inject %s, %s%s%s",
+             "libfabric %u.%u provider %s %u.%u on %s%s: chunks of %s, %d granted, inject %s, %s%s%s",
              FI_MAJOR(fi_version()), FI_MINOR(fi_version()), net->info->fabric_attr->prov_name,
-             FI_MAJOR(net->info->fabric_attr->prov_version), FI_MINOR(net->info->fabric_attr->prov_version), names,
+             FI_MAJOR(net->info->fabric_attr->prov_version), FI_MINOR(net->info->fabric_attr->prov_version), names, several,
              hx_size_format(net->chunk_bytes, chunk), HX_GRANT, hx_size_format(net->inject_bytes, injected),
              net->wait_fd >= 0 ? "waits on a descriptor" : "no wait object",
              net->register_local ? ", registered buffers" : "", net->write_bytes > 0 ? ", remote writes" : "");
@@ -126,7 +129,7 @@ static void rails_take(struct hx_net *net, struct hx_nic_choice *choice)
 {
     for (; net->nrails < choice->nrails; net->nrails++)
         net->rails[net->nrails] = (struct hx_rail){.info = choice->rails[net->nrails], .address = (uint8_t)choice->addresses[net->nrails],
-                                                   .reads = 1, .wait_fd = -1};
+                                                   .copy = (uint8_t)choice->copies[net->nrails], .reads = 1, .wait_fd = -1};
     choice->nrails = 0; /* net owns them now */
     net->info = net->rails[0].info;
     net->traits = hx_provider_traits(net->info);

@@ -300,10 +300,18 @@ static inline void hx_path_refuse(struct hx_path *path, enum hx_post post)
     path->refused_at[post] = path->rail->reads;
 }
 
+/* Chunks that may be in flight over all paths, if each path takes so many. */
+static inline size_t hx_edge_window(const struct hx_edge *edge, size_t of_path)
+{
+    const size_t all = of_path * (size_t)edge->npaths;
+
+    return all < HX_IN_FLIGHT_MOST ? all : HX_IN_FLIGHT_MOST;
+}
+
 /* Is half a grant received that was not reported to the peer? */
 static inline int hx_credit_is_due(const struct hx_edge *edge, const struct hx_flow *flow)
 {
-    return flow->received - flow->reported >= (uint64_t)(HX_GRANT / 2 * edge->npaths);
+    return flow->received - flow->reported >= hx_edge_window(edge, HX_GRANT) / 2;
 }
 
 /* ---- Which paths a message uses. Both ends cut it alike, and use the same path for chunk i:

@@ -106,7 +106,7 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
         if (hx_path_is_refused(path, HX_POST_SEND))
             return -FI_EAGAIN;
         if (flow) {
-            if ((int64_t)(flow->sent - flow->acknowledged) >= HX_GRANT * edge->npaths)
+            if ((int64_t)(flow->sent - flow->acknowledged) >= (int64_t)hx_edge_window(edge, HX_GRANT))
                 return WAIT_CREDIT;
             if (hx_control_receive(net, edge->paths[0].rail, edge, HX_CONTROL_CREDIT) != 0)
                 return -FI_EAGAIN;
@@ -127,7 +127,7 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
 {
     while (op->posted_bytes < op->total_bytes && !op->failed &&
-           op->posted_bytes < (op->in_order + HX_RECV_WINDOW * (size_t)edge->npaths) * op->chunk_bytes) {
+           op->posted_bytes < (op->in_order + hx_edge_window(edge, HX_RECV_WINDOW)) * op->chunk_bytes) {
         size_t bytes = hx_op_chunk_bytes_at(op, op->posted_bytes);
         struct hx_path *path = hx_chunk_path(edge, op, op->posted_bytes), *used = op->written ? &edge->paths[0] : path;
         struct hx_pieces pieces;

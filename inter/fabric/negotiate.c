@@ -269,7 +269,7 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
     if (!best.offer)
         status = refuse(lists, env->provider, env->nic, interfaces, refused);
     else
-        status = hx_nics_choose(env->nic, best.list, best.offer, interfaces, seat, out);
+        status = hx_nics_choose(env->nic, env->rails, best.list, best.offer, interfaces, seat, out);
     freeifaddrs(interfaces);
     for (int i = 0; i < 3; i++)
         fi_freeinfo(lists[i]);

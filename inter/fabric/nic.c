@@ -308,12 +308,30 @@ static hx_status_t choose_named(struct hx_nic_choice *out, const struct fi_info 
     return found == count && count > 0 ? HX_SUCCESS : HX_ERR_TRANSPORT;
 }
 
-hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const struct fi_info *best,
+/* Over TCP each connection is one stream, which may not fill a link. Several endpoints on an interface act like several interfaces. */
+static hx_status_t rails_fill(struct hx_nic_choice *out, const struct fi_info **offers, const int *taken, int n, int rails)
+{
+    const struct fi_info *first = offers[out->nics[taken[0]].id];
+    const int most = hx_offer_is_ipv6(first) ? HX_RAILS_MAX / 2 : HX_RAILS_MAX; /* that a rank's address has room for: address.c */
+    const int wanted = hx_offer_is_routed(first) && rails > 1 ? rails : 1;
+    const int copies = wanted * n <= most ? wanted : most / n;
+
+    for (; out->nrails < copies * n; out->nrails++) {
+        const struct hx_nic *nic = &out->nics[taken[out->nrails % n]];
+        out->addresses[out->nrails] = nic->address;
+        out->copies[out->nrails] = out->nrails / n;
+        if (!(out->rails[out->nrails] = fi_dupinfo(offers[nic->id])))
+            return hx_fail(HX_ERR_NOMEM, "no memory for a libfabric offer");
+    }
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_nics_choose(const char *names, int rails, const struct fi_info *list, const struct fi_info *best,
                            const struct ifaddrs *interfaces, const struct hx_net_seat *seat, struct hx_nic_choice *out)
 {
     const struct fi_info *offers[HX_NICS_MAX];
     const char *provider = best->fabric_attr->prov_name;
-    int taken[HX_RAILS_MAX];
+    int taken[HX_RAIL_NICS_MAX];
 
     nic_enter(out, offers, best, interfaces);
     for (const struct fi_info *i = list; i; i = i->next)
@@ -331,14 +349,9 @@ hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const 
     /* If distances are unknown, all ranks of the node find the same interfaces, so they divide them by their index on the node.
      * HX_NIC may differ between ranks. */
     int by_place = names || out->nics[0].distance < 3;
-    out->nrails = hx_nic_share(out->nics, out->near, by_place ? seat->index : seat->of_node, by_place ? seat->sharers : seat->on_node,
-                               HX_RAILS_MAX, taken);
-    for (int i = 0; i < out->nrails; i++)
-        out->addresses[i] = out->nics[taken[i]].address;
-    for (int i = 0; i < out->nrails; i++)
-        if (!(out->rails[i] = fi_dupinfo(offers[out->nics[taken[i]].id])))
-            return hx_fail(HX_ERR_NOMEM, "no memory for a libfabric offer");
-    return HX_SUCCESS;
+    int n = hx_nic_share(out->nics, out->near, by_place ? seat->index : seat->of_node, by_place ? seat->sharers : seat->on_node,
+                         HX_RAIL_NICS_MAX, taken);
+    return rails_fill(out, offers, taken, n, rails);
 }
 
 void hx_nic_choice_free(struct hx_nic_choice *choice)

@@ -5,7 +5,8 @@
  *   net  --has-->  edges, one per peer  --queue-->  messages (hx_net_op)  --cut into-->  chunks (requests)
  *     |                    |     `--has-->  flows  --queue-->  long messages
  *     |                    `-------has-->  paths, one per rail that both ends have; a long message uses all of them
- *     `--has-->  rails, one per interface in use, each with an endpoint  <--over-- path
+ *     `--has-->  rails, each with an endpoint  <--over-- path
+ *                one per interface in use; over TCP HX_RAILS per interface
  *
  * A tag is match << 6 | chunk number modulo 64, at least 48 bits. FI_DIRECTED_RECV matches the source.
  *
@@ -27,8 +28,9 @@
 
 #define HX_CREDIT_MATCH ((UINT64_C(1) << HX_UNUSED_MATCH_BITS) - 1)
 #define HX_CREDIT_TAG (HX_CREDIT_MATCH << HX_CHUNK_BITS) /* plus enum hx_control_kind: the tags of control messages */
-#define HX_GRANT 16           /* chunks that a flow may have in flight for each path */
-#define HX_RECV_WINDOW 16     /* chunk receives of one message posted at a time, for each path */
+#define HX_GRANT 16           /* chunks that a flow may have in flight for each path, up to HX_IN_FLIGHT_MOST in all */
+#define HX_RECV_WINDOW 16     /* likewise: chunk receives of one message posted at a time */
+#define HX_IN_FLIGHT_MOST (1 << HX_CHUNK_BITS) /* chunks in flight have different numbers */
 #define HX_RECV_LIMIT 4096    /* most chunk receives posted at a time: the completion queue of each rail has room for them */
 #define HX_SEND_LIMIT 1024    /* upper bound of tx_attr->size */
 #define HX_STRIPE_BYTES 16384 /* see struct hx_edge: for each path, if the provider's row has no length */
@@ -117,7 +119,7 @@ struct hx_mailbox { /* receives control messages of one kind, one after the othe
     int posted;               /* a receive is posted on it */
 };
 
-/* ---- one interface */
+/* ---- one endpoint of an interface */
 struct hx_rail {
     struct fi_info *info;
     struct fid_fabric *fabric;
@@ -131,6 +133,7 @@ struct hx_rail {
     uint64_t reads;        /* of the completion queue, plus 1 */
     uint64_t address_hash; /* of its own address: hx_address_hash */
     uint8_t address;       /* see struct hx_nic */
+    uint8_t copy;          /* which endpoint of its interface, from 0 */
     int wait_fd;
     struct hx_refusal refusal; /* why it could not be opened */
     int no_trywait; /* wait_fd is not the queue's own descriptor: rail.c */
@@ -295,11 +298,11 @@ struct hx_net {
     struct hx_rail rails[HX_RAILS_MAX]; /* the first choice first */
 };
 
-/* One interface of a rank, as its address describes it. */
+/* One endpoint of a rank, as its address describes it. */
 struct hx_rail_address {
     uint32_t network; /* see struct hx_nic */
     uint16_t name_bytes;
-    uint8_t interface; /* index of the interface within its rank */
+    uint8_t interface; /* entries with the same number are addresses of one endpoint. A peer uses one of them */
     uint8_t address;   /* see struct hx_nic */
     uint8_t name[];    /* as fi_getname returned it */
 };
@@ -312,5 +315,5 @@ struct hx_path_end {
     uint64_t host; /* hx_topo_network_id */
 };
 
-_Static_assert(HX_GRANT * HX_RAILS_MAX <= 1 << HX_CHUNK_BITS && HX_RECV_WINDOW * HX_RAILS_MAX <= 1 << HX_CHUNK_BITS,
-               "chunks in flight have different numbers");
+_Static_assert(HX_IN_FLIGHT_MOST <= 64, "struct hx_net_op has 64 bits for chunks that have arrived ahead");
+_Static_assert(HX_RAILS_MAX <= 32, "hx_paths_make has 32 bits for them");

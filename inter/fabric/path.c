@@ -168,6 +168,35 @@ static int usable_find(const struct hx_path_end *end, const struct hx_path_end *
     return n;
 }
 
+/* All endpoints of an interface have its address. Is this endpoint the first one of another address than the one before it? */
+static int begins_address(const struct usable *list, int i)
+{
+    return i == 0 || list[i].ip.length == 0 || ip_compare(list[i - 1].ip, list[i].ip) != 0;
+}
+
+static int addresses_count(const struct usable *list, int n)
+{
+    int count = 0;
+
+    for (int i = 0; i < n; i++)
+        count += begins_address(list, i);
+    return count;
+}
+
+/* Moves *list to the first endpoint of an address, from 0. Returns the number of the address's endpoints. */
+static int endpoints_find(const struct usable **list, int n, int address)
+{
+    int first = 0, count = 0, at = -1;
+
+    for (int i = 0; i < n; i++) {
+        at += begins_address(*list, i);
+        if (at == address && count++ == 0)
+            first = i;
+    }
+    *list += first;
+    return count;
+}
+
 /* Ranks without a common network may still reach each other through routers. Pair the first address with the first, the second with
  * the second, because the planes of a fabric are numbered so. Different seats use different pairs. */
 static hx_status_t path_across_networks(struct hx_net *net, struct hx_edge *edge, const struct hx_path_end *mine, const struct hx_path_end *theirs)
@@ -184,8 +213,14 @@ static hx_status_t path_across_networks(struct hx_net *net, struct hx_edge *edge
         return hx_fail(HX_ERR_TRANSPORT, "rank %d and rank %d are on different hosts that have the same address %s; name another "
                                          "interface or network in HX_NIC", net->rank, edge->peer, text);
     }
-    int place = (int)(seat % (uint32_t)(n < m ? n : m));
-    return path_add(net, edge, &net->rails[own[place].rail], theirs->rails[other[place].rail]);
+    const int own_addresses = addresses_count(own, n), other_addresses = addresses_count(other, m);
+    const int place = (int)(seat % (uint32_t)(own_addresses < other_addresses ? own_addresses : other_addresses));
+    const struct usable *from = own, *to = other;
+    const int endpoints = endpoints_find(&from, n, place), peers = endpoints_find(&to, m, place);
+    hx_status_t status = HX_SUCCESS;
+    for (int i = 0; i < endpoints && i < peers && status == HX_SUCCESS; i++)
+        status = path_add(net, edge, &net->rails[from[i].rail], theirs->rails[to[i].rail]);
+    return status;
 }
 
 /* Make a path for each pair of interfaces with addresses in the same network. Both ends loop in the order of the lower rank, so

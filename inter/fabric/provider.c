@@ -180,4 +180,8 @@ void hx_profile_cost(const struct fi_info *info, int links, int rails, double li
     out->gb_s = link_gb_s * links;
     if (traits->reaches_link_rate)
         out->stream_gb_s = link_gb_s * rails;
+    else if (traits->cost.stream_gb_s * rails < out->gb_s) /* a connection each */
+        out->stream_gb_s = traits->cost.stream_gb_s * rails;
+    else
+        out->stream_gb_s = out->gb_s;
 }

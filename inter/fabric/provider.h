@@ -11,7 +11,8 @@
 #define HX_CHUNK_BITS 6
 #define HX_TAG_BITS_LEAST (HX_MATCH_BITS_LEAST + HX_CHUNK_BITS)
 #define HX_NICS_MAX 64 /* interfaces of one provider that are considered */
-#define HX_RAILS_MAX 4 /* interfaces that one rank uses */
+#define HX_RAIL_NICS_MAX 4 /* interfaces that one rank uses */
+/* HX_RAILS_MAX: endpoints that one rank uses: over TCP HX_RAILS of them on each of those interfaces. base/env.h */
 
 /* Switches for tests only; all zero in a real run. */
 struct hx_fabric_test {
@@ -102,7 +103,7 @@ const char *hx_open_call_name(unsigned call);
 /* Add a rank's refusal, if it has one, and others whose reason is not known: a bit for each provider. */
 void hx_refusals_add(struct hx_net_refusals *all, int rank, const struct hx_refusal *refusal, uint32_t others);
 int hx_provider_has_faults(const struct hx_provider_traits *traits); /* does this libfabric have those of faults_before? */
-/* links: interfaces of a node; rails: interfaces of one rank; link_bits: rate of each, 0: unknown */
+/* links: interfaces of a node; rails: endpoints of one rank; link_bits: rate of each link, 0: unknown */
 void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out);
 
 #define HX_EFA_PCI "0x1d0f:0xefa*" /* of any generation */
@@ -119,10 +120,13 @@ struct hx_nic_choice {
     int n, near;                  /* all interfaces; the first ones of them: those named, or the nearest, which are equally good */
     struct hx_nic nics[HX_NICS_MAX];
     int nrails;
-    struct fi_info *rails[HX_RAILS_MAX]; /* those that this rank uses, the first choice first */
+    struct fi_info *rails[HX_RAILS_MAX]; /* those that this rank uses, the first choice first. An interface with several
+                                          * endpoints is there several times: first each once, then each again */
     int addresses[HX_RAILS_MAX];         /* see struct hx_nic */
+    int copies[HX_RAILS_MAX];            /* which endpoint of its interface, from 0 */
 };
-hx_status_t hx_nics_choose(const char *names, const struct fi_info *list, const struct fi_info *best,
+/* rails: endpoints on each interface over TCP; other interfaces have one */
+hx_status_t hx_nics_choose(const char *names, int rails, const struct fi_info *list, const struct fi_info *best,
                            const struct ifaddrs *interfaces, const struct hx_net_seat *seat, struct hx_nic_choice *out);
 hx_status_t hx_nics_refuse(const struct fi_info *list, const char *provider, const char *nics,
                            const struct ifaddrs *interfaces);

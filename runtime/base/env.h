@@ -9,6 +9,7 @@
 #define HX_SLICE_LEAST 512 /* bytes of the vector: shorter slices are mostly hand-overs */
 #define HX_SLICE_MOST 1073741824
 #define HX_CHUNK_LEAST 512 /* see inter/fabric/endpoint.c */
+#define HX_RAILS_MAX 8     /* see inter/fabric/provider.h */
 
 enum hx_env_scope { HX_SCOPE_LOCAL, HX_SCOPE_JOB }; /* JOB: rank 0's value holds on all ranks */
 

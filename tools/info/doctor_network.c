@@ -157,7 +157,11 @@ void doctor_provider(struct doctor_exam *exam)
         const struct quirk *known = quirks;
         while (known->provider && strcmp(provider, known->provider))
             known++;
-        doctor_find(exam, known->grade, known->remedy, "%s on %s%s", provider, interface, known->quirk);
+        const int connections = choice.copies[choice.nrails - 1] + 1;
+        char several[48] = "";
+        if (connections > 1)
+            snprintf(several, sizeof(several), ", %d connections to each peer", connections);
+        doctor_find(exam, known->grade, known->remedy, "%s on %s%s%s", provider, interface, several, known->quirk);
         exam->is_tcp = known->is_tcp || strstr(provider, "tcp");
         exam->pins |= known->pins;
         if (refused.providers)

@@ -107,12 +107,17 @@ static struct json_object *nics_tell(const struct hx_nic_choice *choice)
     for (int i = 0; i < choice->n; i++) {
         const struct hx_nic *nic = &choice->nics[i];
         const char *used = i < choice->near ? "no: for other ranks" : "no: others are nearer or faster";
+        char several[96];
+        int copies = 1;
         for (int k = 0; k < choice->nrails; k++)
-            if (!strcmp(choice->rails[k]->domain_attr->name, nic->name))
-                used = k ? "yes, too" : "yes";
+            if (!strcmp(choice->rails[k]->domain_attr->name, nic->name)) {
+                used = choice->copies[k] > 0 ? used : k ? "yes, too" : "yes";
+                copies = choice->copies[k] + 1;
+            }
+        snprintf(several, sizeof(several), "%s, with %d connections to each peer", used, copies);
         json_object_array_add(list, info_new("interface=%s provider=%s gbit_per_s=%p distance=%s used=%s", nic->name,
                                              choice->rails[0]->fabric_attr->prov_name, rate_of(nic), distances[nic->distance],
-                                             used));
+                                             copies > 1 ? several : used));
     }
     return list;
 }
