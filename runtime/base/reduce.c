@@ -40,6 +40,16 @@ hx_reduce_kernel_t *hx_reduce_kernel(hx_dtype_t dtype, hx_op_t op)
     return best_table()->kernel[dtype][op];
 }
 
+hx_wire_kernel_t *hx_wire_encoder(const struct hx_wire *wire, hx_dtype_t dtype)
+{
+    return best_table()->encode[wire - hx_wires][dtype];
+}
+
+hx_wire_kernel_t *hx_wire_decoder(const struct hx_wire *wire, hx_dtype_t dtype)
+{
+    return best_table()->decode[wire - hx_wires][dtype];
+}
+
 const char *hx_reduce_isa(void)
 {
     return best_table()->isa;

@@ -261,6 +261,10 @@ LONG_PAIR_KERNEL(int64_index_MAXLOC, long_key, long_key, -1)
 LONG_PAIR_KERNEL(float64_index_MINLOC, double_key, double_back, 0)
 LONG_PAIR_KERNEL(float64_index_MAXLOC, double_key, double_back, -1)
 
+/* ---- wire formats */
+
+#include "runtime/base/wire_kernels.h"
+
 /* ---- the table; what is left out is not defined */
 
 #define ENTRY(name, op, ...) [HX_##op] = name##_##op,
@@ -287,4 +291,11 @@ const struct hx_reduce_table KERNEL_TABLE = {
 #define HX_DTYPE(ID, name, type, class, part, digits, mpi) class##_FOLDS(ID, name, type, part)
 #include "runtime/base/dtype.def"
     },
+#define WIRE_ENTRY(ID, name, ...) \
+    [HX_WIRE_##ID] = {[HX_FLOAT32] = WIRE_WAY(name, float), [HX_FLOAT64] = WIRE_WAY(name, double)},
+#define WIRE_WAY(name, type) wire_encode_##name##_##type
+    .encode = {HX_WIRES(WIRE_ENTRY, WIRE_ENTRY)},
+#undef WIRE_WAY
+#define WIRE_WAY(name, type) wire_decode_##name##_##type
+    .decode = {HX_WIRES(WIRE_ENTRY, WIRE_ENTRY)},
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of the reduction kernels of one instruction set, and the list of the tables that this CPU can run. Private to reduce.c,
+/* The table of the kernels of one instruction set, and the list of the tables that this CPU can run. Private to reduce.c,
  * its kernels, tests and benchmarks; all other code calls hx_reduce_kernel. */
 #pragma once
 
 #include "runtime/base/reduce.h"
+#include "runtime/base/wire.h"
 
 /* buf[i] /= divisor for count elements. */
 typedef void hx_scale_kernel_t(void *buf, size_t count, int divisor);
@@ -12,6 +13,7 @@ struct hx_reduce_table {
     const char *isa;
     hx_reduce_kernel_t *kernel[HX_DTYPE_COUNT][HX_OP_COUNT]; /* NULL: not defined */
     hx_scale_kernel_t *scale[HX_DTYPE_COUNT];                /* NULL: not a floating or complex type */
+    hx_wire_kernel_t *encode[HX_WIRE_COUNT][HX_DTYPE_COUNT], *decode[HX_WIRE_COUNT][HX_DTYPE_COUNT]; /* NULL: hx_wire_lack */
 };
 
 extern const struct hx_reduce_table hx_reduce_table_baseline;
