@@ -100,6 +100,12 @@ static void candidate_add(struct candidate_list *list, const struct hx_candidate
         list->items[list->n++] = *candidate;
     if (list->n > 0)
         list->items[list->n - 1].exact = list->folding == HX_FOLDS_EXACTLY;
+    if (list->planner->wire && !candidate->wire) { /* the same, in fewer bits between nodes */
+        struct hx_candidate coded = *candidate;
+        coded.wire = list->planner->wire;
+        coded.wire_part = list->planner->wire_part;
+        candidate_add(list, &coded);
+    }
 }
 
 /* On one channel, two, twice as many ..., unless the settings say how many. */
@@ -328,6 +334,27 @@ static const char *settings_lack(const struct hx_planner *planner, int levels, i
         return "the settings do not apply: for a vector of this length, levels would take too much memory of each rank";
     return ordered ? "the settings do not apply: this algorithm needs a commutative operation"
                    : "the settings do not apply: this algorithm needs an exact operation, and this operation rounds";
+}
+
+void hx_planner_traits(struct hx_planner *planner, struct hx_traits traits)
+{
+    planner->cost.shared_alloc = traits.shared_alloc;
+    planner->wire = traits.wire;
+    if (traits.wire)
+        planner->wire_part = (double)hx_wire_bytes(traits.wire, (size_t)traits.wire->block) / (traits.wire->block * (double)traits.wire_elem_bytes);
+}
+
+const char *hx_planner_exact_because(const struct hx_planner *planner, enum hx_coll coll)
+{
+    const struct hx_algorithm *a;
+    int idx = 0;
+
+    if (planner->shape->nnodes == 1)
+        return "there is one node";
+    while ((a = hx_algorithm_next(coll, HX_SCOPE_INTER, &idx)))
+        if (a->needs & HX_CARRIES_CODES)
+            return "the plans that can use the wire format take longer, or the settings rule them out";
+    return "no plan of this collective can use a wire format";
 }
 
 /* A scan is in order whatever the operation. */

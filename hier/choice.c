@@ -63,6 +63,16 @@ static void losers_explain(const struct hx_planner *planner, const struct hx_can
     free(losers);
 }
 
+/* Tell the format of messages between nodes. */
+static void wire_explain(const struct hx_planner *planner, const struct hx_candidate *best, struct hx_traits traits)
+{
+    if (best->wire)
+        fprintf(stderr, "hierax plan:   %s between nodes, with a scale for each %d elements; coll_plan explain states the error\n",
+                best->wire->name, best->wire->block);
+    else if (hx_coll_reduces(best->coll) && planner->shape->nnodes > 1 && (traits.wire || traits.exact_because))
+        fprintf(stderr, "hierax plan:   exact between nodes: %s\n", traits.wire ? hx_planner_exact_because(planner, best->coll) : traits.exact_because);
+}
+
 static void explain(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int best, struct hx_traits traits, double bytes,
                     const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
@@ -95,6 +105,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
                 measured_with(planner, tuned, traits), tuned->default_plan, tuned->default_us);
     else if (tuned)
         fprintf(stderr, "hierax plan:   the table says %s, which this job cannot use\n", tuned->plan);
+    wire_explain(planner, &candidates[best], traits);
     if (fallback)
         fprintf(stderr, "hierax plan:   %s (fallback %llu of this job)\n", fallback, (unsigned long long)planner->fallbacks);
     losers_explain(planner, candidates, n, best, bytes);
@@ -117,6 +128,18 @@ hx_status_t hx_planner_make(struct hx_planner *planner, const struct hx_candidat
     return status;
 }
 
+/* Tables know no plans with a wire format. Does the model say that one takes less time than the table's plan? */
+static int coded_pays(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, int tuned, double bytes)
+{
+    const struct hx_cost_params params = hx_planner_params(planner);
+    const double us = hx_cost_of(&params, planner->shape, &candidates[tuned], bytes).total_us;
+
+    for (int i = 0; i < n; i++)
+        if (candidates[i].wire && hx_cost_of(&params, planner->shape, &candidates[i], bytes).total_us < us)
+            return 1;
+    return 0;
+}
+
 /* The tuned plan, or else the cheapest, for whose slots there is room; of long elements there may be none for one that needs them. */
 static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate *candidates, int *n, int *best, struct hx_traits traits,
                                 uint64_t count, uint32_t elem_bytes, const struct hx_table_entry **tuned, struct hx_choice *choice)
@@ -125,6 +148,8 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
     double bytes = hx_planner_vector_bytes(planner, coll, count, elem_bytes);
 
     *tuned = hx_planner_tuned(planner, coll, traits, bytes, candidates, *n, best);
+    if (*best >= 0 && coded_pays(planner, candidates, *n, *best, bytes))
+        *best = -1;
     for (; *n > 0; *best = -1) {
         hx_status_t status;
         uint64_t slice_bytes = *best >= 0 ? (*tuned)->slice_bytes : 0;
@@ -151,7 +176,7 @@ hx_status_t hx_planner_choose(struct hx_planner *planner, enum hx_coll coll, int
 
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
-    planner->cost.shared_alloc = traits.shared_alloc;
+    hx_planner_traits(planner, traits);
     n = hx_planner_candidates(planner, coll, root, traits.folding, bytes, candidates, &fallback);
     candidates[0].coll = coll; /* also where there are none */
     status = choose_among(planner, candidates, &n, &best, traits, count, elem_bytes, &tuned, choice);

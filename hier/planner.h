@@ -54,6 +54,8 @@ struct hx_planner {
     int64_t forced_lanes, forced_slice, forced_turns;
     struct hx_forced forced[HX_COLL_COUNT];
     int explain, quiet, check, single_copy;
+    const struct hx_wire *wire; /* of the call: sums may cross between nodes in this format; NULL: only as they are */
+    double wire_part;           /* then: bytes of codes, in parts of those of the vector */
     char provider[HX_TABLE_PROVIDER_BYTES]; /* libfabric's name of it; "" on one node */
     const struct hx_table_entry *table;     /* tuned choices, in the caller's memory */
     int table_n;
@@ -73,6 +75,12 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
 
 /* The parameters by which plans are compared: cost, and the constants of the node that are known, unless a table has values of the node. */
 struct hx_cost_params hx_planner_params(const struct hx_planner *planner);
+
+/* Set what of these traits is the planner's own, before a call of hx_planner_candidates. */
+void hx_planner_traits(struct hx_planner *planner, struct hx_traits traits);
+
+/* Why a plan for a call that may use a wire format has none. */
+const char *hx_planner_exact_because(const struct hx_planner *planner, enum hx_coll coll);
 
 /* The cheapest of them. Measured constants choose only among the plans that give the same bits as the cheapest one by the other parameters:
  * results do not depend on measurements. */

@@ -75,7 +75,7 @@ hx_status_t hx_planner_rival(struct hx_planner *planner, const struct hx_plan *c
         return HX_SUCCESS;
     if (!(candidates = malloc(HX_MAX_CANDIDATES * sizeof(*candidates))))
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
-    planner->cost.shared_alloc = traits.shared_alloc;
+    hx_planner_traits(planner, traits);
     n = hx_planner_candidates(planner, chosen->coll, chosen->root, traits.folding, bytes, candidates, &fallback);
     /* by its name, not from the cache of plans, which may have forgotten it on some ranks only */
     if (hx_candidate_find(candidates, n, chosen->name, planner->shape, 0, &ours) >= 0)

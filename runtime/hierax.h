@@ -644,6 +644,17 @@ HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
  * comm if it has failed. */
 HX_PUBLIC hx_status_t hx_comm_set_atomic(hx_comm_t *comm, int on);
 
+/* Choose how sums and averages of float32 and float64 on comm cross between nodes: "bf16", "fp16",
+ * "fp8" or "int8" for fewer bits, "off" for exact ones. This replaces HX_WIRE for comm. Elements
+ * travel in blocks of 64 to 256 with a common scale. The format holds for hx_allreduce, hx_reduce and
+ * hx_reduce_scatter in all their forms, if it takes less time. Inside nodes, and for other types
+ * and operations, nothing changes. All ranks get the same bits. Infinities and NaN arrive
+ * where the exact sum has them. coll_plan explain states how much finite sums may differ. All ranks
+ * of comm choose the same format before their next call on comm. If they do not, that call fails with
+ * HX_ERR_MISMATCH. Calls that were prepared before keep their format. Local.
+ * Errors: HX_ERR_ARG if there is no such format; the detail lists all. HX_ERR_STATE. */
+HX_PUBLIC hx_status_t hx_comm_set_wire(hx_comm_t *comm, const char *format);
+
 /* End all calls on comm: on every rank of comm, calls that are under way and later ones return
  * HX_ERR_REVOKED, within tenths of a second. This holds also if comm has failed with another
  * error before, here or elsewhere. A call that completes at that time may still succeed. Local; any thread may call it, also while other threads are in

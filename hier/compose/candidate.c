@@ -74,16 +74,18 @@ static const char *fixed_last(enum hx_coll coll, int lanes)
 
 void hx_candidate_name(const struct hx_candidate *candidate, char name[HX_CANDIDATE_NAME_BYTES])
 {
-    const char *order = candidate->ordered ? " ordered" : "";
+    const char *order = candidate->ordered ? " ordered" : "", *space = candidate->wire ? " " : "";
+    const char *wire = candidate->wire ? candidate->wire->name : "";
 
     if (candidate->lanes == 0 && candidate->channels > 1)
-        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s) x%d%s", candidate->flat->name, candidate->channels, order);
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s) x%d%s%s%s", candidate->flat->name, candidate->channels, order, space, wire);
     else if (candidate->lanes == 0)
-        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)%s", candidate->flat->name, order);
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "flat(%s)%s%s%s", candidate->flat->name, order, space, wire);
     else
-        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d%s",
+        snprintf(name, HX_CANDIDATE_NAME_BYTES, "hier(%s,%s,%s) x%d%s%s%s",
                  candidate->first ? candidate->first->name : fixed_first(candidate->coll, candidate->lanes), candidate->inter->name,
-                 candidate->last ? candidate->last->name : fixed_last(candidate->coll, candidate->lanes), candidate->lanes, order);
+                 candidate->last ? candidate->last->name : fixed_last(candidate->coll, candidate->lanes), candidate->lanes, order,
+                 space, wire);
 }
 
 const char *hx_candidate_unreadable(enum hx_coll coll)
@@ -150,10 +152,23 @@ static int ring_fits(const struct hx_candidate *candidate, const struct hx_shape
     return !passes_ring || shape->nnodes == 1 || members <= HX_MATCH_ROUNDS + 1;
 }
 
+/* Codes cross between nodes only: a flat plan has them where each rank has a node of its own. */
+static int wire_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
+{
+    int members;
+
+    if (!candidate->wire)
+        return 1;
+    return hx_coll_reduces(candidate->coll) && shape->nnodes > 1 && (candidate->lanes || shape->max_local == 1) &&
+           hx_candidate_sender(candidate, shape, &members)->needs & HX_CARRIES_CODES;
+}
+
 int hx_candidate_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     unsigned scope = hx_flat_scope(shape);
 
+    if (!wire_fits(candidate, shape))
+        return 0;
     if ((candidate->ordered && !hx_candidate_keeps_order(candidate, shape)) || !ring_fits(candidate, shape) ||
         (!shape->nlevels && hx_candidate_needs(candidate, HX_NEEDS_LEVELS)))
         return 0;
@@ -230,6 +245,8 @@ int hx_candidate_name_is_known(const char *name)
         n = strspn(name, WORD);
         for (size_t i = 0; n && i < sizeof(fixed) / sizeof(*fixed); i++)
             known |= strlen(fixed[i]) == n && !strncmp(fixed[i], name, n);
+        for (int w = 0; w < HX_WIRE_COUNT; w++)
+            known |= strlen(hx_wires[w].name) == n && !strncmp(hx_wires[w].name, name, n);
         known |= *name == 'x' && n > 1 && strspn(name + 1, "0123456789") == n - 1;
         if (n && !known && !hx_algorithm_name(name, n))
             return 0;

@@ -243,6 +243,7 @@ static void lane_stage(struct composer *c, int level, int lane, enum hx_space in
     hx_composer_lists_give(c, &l, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = 1;
+        stage->wire = c->candidate->wire;
         stage->root = hx_coll_is_rooted(c->plan->coll) ? lane_member(c, hx_composer_root_node(c)) : 0;
     }
     hx_composer_rows(c, stage, HX_ROW_OF_NODE);

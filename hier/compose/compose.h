@@ -47,6 +47,8 @@ struct hx_candidate {
     const struct hx_algorithm *first; /* intra, of hx_candidate_first; NULL where that is none */
     const struct hx_algorithm *inter;
     const struct hx_algorithm *last;  /* intra, of hx_candidate_last */
+    const struct hx_wire *wire;       /* messages between nodes are codes in this format; NULL: as they are */
+    double wire_part;                 /* then: bytes of codes, in parts of those of the vector */
 };
 
 /* The collective whose intra algorithms serve as the first or last stage of a composition with so many lanes. HX_COLL_COUNT:

@@ -85,6 +85,7 @@ static void channel_stage(struct composer *c, int channel)
     blocks_give(c, channel, stage);
     if (c->status == HX_SUCCESS) {
         stage->coarse = scope != HX_SCOPE_INTRA;
+        stage->wire = c->candidate->wire;
         stage->root = place(c, c->candidate->root);
     }
     hx_composer_run(c, stage, c->candidate->flat);

@@ -19,5 +19,5 @@ static void build(struct hx_builder *b)
 }
 
 const struct hx_algorithm hx_allreduce_mesh = {
-    .name = "mesh", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = hx_mesh_counts,
+    .name = "mesh", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = hx_mesh_counts, .needs = HX_CARRIES_CODES,
     .about = "least bytes in 2 rounds, p-1 messages at a time", .source = "Neuron mesh"};

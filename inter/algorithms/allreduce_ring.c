@@ -23,5 +23,5 @@ static void build(struct hx_builder *b)
 
 const struct hx_algorithm hx_allreduce_ring = {
     .name = "ring", .coll = HX_COLL_ALLREDUCE, .build = build, .counts = hx_ring_counts,
-    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING | HX_TAKES_CHANNELS,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING | HX_TAKES_CHANNELS | HX_CARRIES_CODES,
     .about = "least bytes, neighbours only: 2(p-1) rounds", .source = "baidu-allreduce"};

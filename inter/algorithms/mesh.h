@@ -34,6 +34,7 @@ static inline void hx_mesh_reduce(struct hx_builder *b, int round, int all_the_s
 /* Everybody sends its block of out to everybody. */
 static inline void hx_mesh_allgather(struct hx_builder *b, int round)
 {
+    hx_settle(b, hx_at(b->out, b->me, 1));
     for (int i = 1; i < b->p; i++) {
         hx_send_to(b, round, b->me + i, hx_at(b->out, b->me, 1));
         hx_recv_from(b, round, b->me - i, hx_at(b->out, b->me - i, 1));

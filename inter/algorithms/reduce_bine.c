@@ -36,5 +36,5 @@ static void build(struct hx_builder *b)
 }
 
 const struct hx_algorithm hx_reduce_bine = {
-    .name = "bine", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_binomial_counts, .needs = HX_NEEDS_COMMUTATIVE,
+    .name = "bine", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_binomial_counts, .needs = HX_NEEDS_COMMUTATIVE | HX_CARRIES_CODES,
     .about = "log2 p rounds of whole vectors between nearer partners: small vectors", .source = "arXiv 2508.17311"};

@@ -40,5 +40,5 @@ static void build(struct hx_builder *b)
 }
 
 const struct hx_algorithm hx_reduce_binomial = {
-    .name = "binomial", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_binomial_counts,
+    .name = "binomial", .coll = HX_COLL_REDUCE, .build = build, .needs = HX_CARRIES_CODES, .counts = hx_binomial_counts,
     .about = "log2 p rounds of whole vectors: small vectors", .source = "The Illustrated Collectives"};

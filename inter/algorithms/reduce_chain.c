@@ -29,5 +29,5 @@ static void build(struct hx_builder *b)
 
 const struct hx_algorithm hx_reduce_chain = {
     .name = "chain", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_chain_counts,
-    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING | HX_CARRIES_CODES,
     .about = "each member adds its part to a slice and passes it on: large vectors, few members", .source = "Open MPI"};

@@ -25,5 +25,5 @@ static void build(struct hx_builder *b)
 }
 
 const struct hx_algorithm hx_reduce_flat = {
-    .name = "flat", .coll = HX_COLL_REDUCE, .build = build, .counts = hx_flat_counts,
+    .name = "flat", .coll = HX_COLL_REDUCE, .build = build, .needs = HX_CARRIES_CODES, .counts = hx_flat_counts,
     .about = "1 round, everybody sends to the root: few members, small vectors", .source = "The Illustrated Collectives"};

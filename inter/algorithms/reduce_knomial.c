@@ -15,7 +15,7 @@ static void build(struct hx_builder *b)
 
 #define ROW(k) \
     {HX_RADIX_NAMED("knomial", k, 4), .coll = HX_COLL_REDUCE, .build = build, .counts = hx_knomial_counts, \
-     .needs = HX_NEEDS_COMMUTATIVE, .about = "log" #k " p rounds of up to " #k " - 1 whole vectors at once: small vectors", \
+     .needs = HX_NEEDS_COMMUTATIVE | HX_CARRIES_CODES, .about = "log" #k " p rounds of up to " #k " - 1 whole vectors at once: small vectors", \
      .source = "MPICH, UCX"}
 
 const struct hx_algorithm hx_reduce_knomial[] = {HX_RADICES(ROW)};

@@ -12,5 +12,5 @@ static void build(struct hx_builder *b)
 }
 
 const struct hx_algorithm hx_reduce_scatter_mesh = {
-    .name = "mesh", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = hx_mesh_counts,
+    .name = "mesh", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = hx_mesh_counts, .needs = HX_CARRIES_CODES,
     .about = "least bytes in 1 round, p-1 messages at a time", .source = "Neuron mesh"};

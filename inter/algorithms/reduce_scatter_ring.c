@@ -18,5 +18,5 @@ static void build(struct hx_builder *b)
 
 const struct hx_algorithm hx_reduce_scatter_ring = {
     .name = "ring", .coll = HX_COLL_REDUCE_SCATTER, .build = build, .counts = hx_ring_counts,
-    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING | HX_TAKES_CHANNELS,
+    .needs = HX_NEEDS_COMMUTATIVE | HX_PASSES_RING | HX_TAKES_CHANNELS | HX_CARRIES_CODES,
     .about = "least bytes, neighbours only: p-1 rounds", .source = "baidu-allreduce"};

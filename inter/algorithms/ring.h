@@ -40,6 +40,8 @@ static inline void hx_ring_reduce_scatter(struct hx_builder *b, int first)
 /* Round i passes on block first-i of out, which came in the round before, and receives block first-i-1. */
 static inline void hx_ring_allgather(struct hx_builder *b, int first_round, int first)
 {
+    if (!hx_block_is_empty(b, first))
+        hx_settle(b, hx_at(b->out, first, 1));
     for (int i = 0; i < b->p - 1; i++)
         hx_ring_round(b, first_round + i, hx_at(b->out, first - i, 1), hx_at(b->out, first - i - 1, 1));
 }

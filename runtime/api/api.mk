@@ -6,4 +6,4 @@ hx_sources += runtime/api/abort.c runtime/api/alloc.c runtime/api/atomic.c runti
     runtime/api/number.c runtime/api/number.h runtime/api/overlap.c runtime/api/plan_info.c runtime/api/request.c \
     runtime/api/request_queue.c runtime/api/root_counts.c runtime/api/shrink.c runtime/api/state.h runtime/api/state_compare.c \
     runtime/api/state_hash.c runtime/api/state_sync.c runtime/api/state_transfer.c runtime/api/stats_count.c \
-    runtime/api/timeout.c runtime/api/trace_write.c runtime/api/undo.c runtime/api/user.c runtime/api/world.c
+    runtime/api/timeout.c runtime/api/trace_write.c runtime/api/undo.c runtime/api/user.c runtime/api/wire.c runtime/api/world.c

@@ -104,6 +104,7 @@ static inline hx_status_t hx_call_inner(const char *name, struct hx_comm *comm, 
 static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, struct hx_call_key key)
 {
     key.shared_alloc = comm->shared_alloc;
+    key.wire = comm->wire;
     return key;
 }
 

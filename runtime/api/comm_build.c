@@ -106,6 +106,7 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
     comm->members.id = *id;
     comm->members.timeout_s = &world->process.env->timeout;
     comm->members.timeout_by = "HX_TIMEOUT";
+    comm->wire = world->process.env->wire;
     world->numbers->comms[id->number] = comm;
     world->numbers->generations[id->number] = id->generation;
     comm->next = *link;

@@ -2,6 +2,8 @@
 /* Settings. env.def is the only list: it makes this struct, the parser, coll_info's listing and the manual's table. */
 #pragma once
 
+#include "runtime/base/wire.h"
+
 #include "runtime/hierax.h"
 #include <stdint.h>
 #include <stdio.h>

@@ -33,6 +33,10 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
     bs->me = (uint32_t)stage->me;
     bs->mate = HX_NO_MATE;
     bs->reduces_by_spans = bound->user.fn != NULL;
+    if (stage->wire) {
+        bs->encode = hx_wire_encoder(stage->wire, bound->key.dtype);
+        bs->decode = hx_wire_decoder(stage->wire, bound->key.dtype);
+    }
     bs->window = stage->coarse ? choice->window_coarse : choice->window_fine;
     if (bs->layout.nslices < bs->window)
         bs->window = (unsigned)bs->layout.nslices;
@@ -304,8 +308,12 @@ static struct hx_traits traits_of(const struct hx_call_key *key)
     struct hx_traits traits = hx_traits_of(key->dtype);
 
     if (op.fn)
-        traits = (struct hx_traits){op.commutative ? HX_FOLDS_ALIKE : HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0};
+        traits = (struct hx_traits){.folding = op.commutative ? HX_FOLDS_ALIKE : HX_FOLDS_IN_ORDER, .numbers = HX_NUMBERS_OWN};
     traits.shared_alloc = key->shared_alloc;
+    traits.wire = hx_call_key_wire(key);
+    traits.wire_elem_bytes = (uint32_t)hx_dtype_bytes(key->dtype);
+    if (key->wire && key->purpose == HX_FOR_CALL)
+        traits.exact_because = hx_wire_lack(key->dtype, key->op);
     return traits;
 }
 

@@ -13,7 +13,7 @@ static size_t slice_offset(const struct hx_node *node, const struct hx_bound_sta
 {
     const unsigned char *slot;
 
-    if (space == HX_SCRATCH)
+    if (space == HX_SCRATCH || space == HX_CODES)
         return bs->scratch_offset + place * bs->layout.scratch_bytes;
     if (space != HX_SLOT)
         return 0;
@@ -55,13 +55,15 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
         out->self = step->n == 1 ? UINT32_MAX : bs->me;
         return;
     }
-    out->bytes = hx_layout_bytes(&bs->layout, step->block, step->nblocks, slice);
+    out->bytes = hx_layout_moved(&bs->layout, step, slice);
     out->elements = out->bytes / bs->layout.sizes.elem_bytes;
     for (int i = 0; i < 3; i++)
         if (spaces[i] != HX_NOWHERE)
             out->contiguous &= step_spans(bs, step, (enum hx_space)spaces[i], i == 1, rows[i], slice, &spans[i]) <= 1;
     for (int i = 0; i < 3; i++) {
-        operands[i]->space = (enum hx_space)(spaces[i] == HX_SLOT && bs->tiny_slot ? HX_TINY_SLOT : spaces[i]);
+        operands[i]->space = (enum hx_space)(spaces[i] == HX_SLOT && bs->tiny_slot ? HX_TINY_SLOT
+                                             : spaces[i] == HX_CODES               ? HX_SCRATCH /* behind its rows */
+                                                                                   : spaces[i]);
         operands[i]->offset = slice_offset(node, bs, (enum hx_space)spaces[i], place) + (spaces[i] == HX_SLOT ? slots[i] : 0) +
                               (out->contiguous ? spans[i].offset : 0);
     }

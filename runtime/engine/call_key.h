@@ -28,6 +28,7 @@ struct hx_call_key {
     int root;       /* 0 where there is none */
     uint64_t count; /* as struct hx_sizes */
     int shared_alloc;    /* its buffers are taken to be memory of hx_alloc */
+    int wire;            /* the communicator's wire format, as hx_wire_chosen; 0: none */
     enum hx_purpose purpose;
     uint64_t about; /* other purposes than HX_FOR_CALL: what else must be the same on all ranks; else 0. See signature.h */
     struct hx_blocks blocks;
@@ -48,6 +49,12 @@ static inline struct hx_call_key hx_call_key_for(enum hx_purpose purpose, uint64
 static inline struct hx_call_key hx_call_key_barrier(enum hx_purpose purpose)
 {
     return hx_call_key_for(purpose, 0, hx_call_key_of(HX_COLL_BARRIER, HX_BYTE, HX_SUM, 0, 1)); /* a token */
+}
+
+/* The format in which its sums may cross between nodes, or NULL. Packed calls have none: their vectors would share blocks and scales. */
+static inline const struct hx_wire *hx_call_key_wire(const struct hx_call_key *key)
+{
+    return key->purpose == HX_FOR_CALL && hx_coll_reduces(key->coll) && !hx_wire_lack(key->dtype, key->op) ? hx_wire_chosen(key->wire) : NULL;
 }
 
 /* Have all ranks entered such a call when it ends? No rank waits for a rank that has an empty block. */

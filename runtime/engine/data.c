@@ -141,6 +141,51 @@ static void data_scattered(struct hx_run *run, const struct hx_instance *instanc
     }
 }
 
+/* Numbers that do not stand in one span are coded block by block of the wire format, through a block that does: codes do not depend on where
+ * numbers stand. */
+static void code_scattered(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step, int encodes)
+{
+    const struct hx_bound_stage *bs = instance->stage;
+    const struct hx_wire *wire = bs->stage->wire;
+    unsigned char block[HX_WIRE_BLOCK_MOST * sizeof(double)], *codes, *numbers;
+    const size_t elem = run->bound->elem_bytes, most = (size_t)wire->block * elem;
+    const uint32_t row = encodes ? step->plan_step->row : hx_step_dst_row(step->plan_step);
+    struct hx_walk walk = walk_start(run, instance, step, encodes ? step->src.space : step->dst.space, row, 0);
+    struct hx_span span = {0, 0};
+
+    hx_layout_spans(&bs->layout, HX_CODES, step->plan_step->block, step->plan_step->nblocks,
+                    encodes ? hx_step_dst_row(step->plan_step) : step->plan_step->row, instance->slice, &span, 1);
+    codes = hx_operand_at(run, encodes ? &step->dst : &step->src) + span.offset;
+    numbers = hx_operand_at(run, encodes ? &step->src : &step->dst);
+    for (size_t left = step->bytes, n; left; left -= n) {
+        n = left < most ? left : most;
+        if (!encodes)
+            bs->decode(block, codes, n / elem);
+        for (size_t at = 0, part; at < n; at += part) {
+            part = hx_walk_left(&walk) < n - at ? hx_walk_left(&walk) : n - at;
+            if (encodes)
+                memcpy(block + at, numbers + hx_walk_at(&walk), part);
+            else
+                memcpy(numbers + hx_walk_at(&walk), block + at, part);
+            hx_walk_advance(&walk, part);
+        }
+        if (encodes)
+            bs->encode(codes, block, n / elem);
+        codes += hx_wire_bytes(wire, n / elem);
+    }
+}
+
+void hx_data_code(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
+{
+    int encodes = step->op == HX_OP_ENCODE;
+
+    if (!step->contiguous)
+        code_scattered(run, instance, step, encodes);
+    else
+        (encodes ? instance->stage->encode : instance->stage->decode)(hx_operand_at(run, &step->dst), hx_operand_at(run, &step->src),
+                                                                      step->elements);
+}
+
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step)
 {
     if (step->contiguous)

@@ -101,6 +101,7 @@ struct hx_bound_stage {
     struct hx_doorbell **doorbells; /* likewise */
     unsigned window;
     int reduces_by_spans;        /* the program's own operation: a REDUCE always walks along spans */
+    hx_wire_kernel_t *encode, *decode; /* in the wire format of the stage; NULL: it has none */
     uint32_t streams_from;       /* the steps from this one on write their part of OUT around the caches; nsteps of the stage: none */
     int ring;                 /* first of its rings */
     int tiny_slot;               /* the slot is the payload of the stage's first flag */
@@ -249,6 +250,7 @@ static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_call_key
     return bound && !((bound->key.count ^ key.count) | (bound->key.blocks.hash ^ key.blocks.hash) | (bound->key.coll ^ key.coll) |
                       (bound->key.dtype ^ key.dtype) | (bound->key.op ^ key.op) |
                       (unsigned)(bound->key.root ^ key.root) | (unsigned)(bound->key.shared_alloc ^ key.shared_alloc) |
+                      (unsigned)(bound->key.wire ^ key.wire) |
                       (bound->key.purpose ^ key.purpose) | (key.purpose ? bound->key.about ^ key.about : 0)) &&
            (!key.blocks.hash || hx_bound_fits_blocks(bound, &key.blocks));
 }
@@ -357,6 +359,7 @@ static inline void hx_walk_advance(struct hx_walk *w, size_t bytes)
 
 /* COPY and REDUCE, done at once. */
 void hx_data_copy(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
+void hx_data_code(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step); /* ENCODE, DECODE */
 void hx_data_reduce(struct hx_run *run, const struct hx_instance *instance, const struct hx_bound_step *step);
 /* The caller's buffers are its own again, though others may not have fetched what was offered: their calls fail. */
 void hx_fetch_withdraw(struct hx_control *mine);

@@ -47,6 +47,10 @@ static inline __attribute__((always_inline)) int hx_step_issue(struct hx_run *ru
     case HX_OP_REDUCE:
         hx_data_reduce(run, instance, step);
         return 1;
+    case HX_OP_ENCODE:
+    case HX_OP_DECODE:
+        hx_data_code(run, instance, step);
+        return 1;
     case HX_OP_SEND:
     case HX_OP_RECV:
         hx_transfer_start(run, instance, step);

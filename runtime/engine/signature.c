@@ -39,6 +39,16 @@ uint64_t hx_about_group(int parent_context, const int *members, int n)
     return (uint64_t)n << GROUP_HASH_BITS | ((all >> GROUP_HASH_BITS ^ all) & ((UINT64_C(1) << GROUP_HASH_BITS) - 1));
 }
 
+#define WIRE_OP 256 /* the code of an operation in wire format i is that of the operation, and i + 1 times this */
+
+/* A built-in operation: the same in two formats makes unlike messages. */
+static int32_t op_code(const struct hx_call_key *key)
+{
+    const struct hx_wire *wire = hx_call_key_wire(key);
+
+    return (int32_t)key->op + (wire ? WIRE_OP * (int32_t)(1 + (wire - hx_wires)) : 0);
+}
+
 struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of_its_own)
 {
     const size_t *counts = of_its_own ? NULL : key->blocks.counts;
@@ -48,7 +58,7 @@ struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of
         .purpose = (int16_t)key->purpose,
         .dtype = hx_dtype_code(key->dtype),
         .op = !hx_coll_reduces(key->coll)       ? NO_OP
-              : hx_op_name(key->op)             ? (int32_t)key->op
+              : hx_op_name(key->op)             ? op_code(key)
               : hx_user_op(key->op).commutative ? OWN_OP
                                                  : OWN_ORDERED_OP,
         .root = key->root,
@@ -111,7 +121,8 @@ void hx_signature_tell(const struct hx_signature *s, const char *name, char *tex
     const char *op = s->op == NO_OP            ? ""
                      : s->op == OWN_OP         ? ", an operation of its own"
                      : s->op == OWN_ORDERED_OP ? ", an operation of its own that is not commutative"
-                                               : hx_op_name((hx_op_t)s->op);
+                                               : hx_op_name((hx_op_t)(s->op % WIRE_OP));
+    const char *wire = s->op < WIRE_OP ? "" : hx_wires[s->op / WIRE_OP - 1].name;
 
     if (s->purpose != HX_FOR_CALL && s->purpose != HX_FOR_PACK) {
         part_tell(s, text, capacity);
@@ -127,8 +138,8 @@ void hx_signature_tell(const struct hx_signature *s, const char *name, char *tex
     else if (hx_coll_has_pair_counts(coll))
         snprintf(text, capacity, "%s of %s", name, dtype);
     else
-        snprintf(text, capacity, "%s of %llu %s%s%s%s%s", name, (unsigned long long)s->count, dtype, s->op >= 0 ? ", " : "", op,
-                 root, counts);
+        snprintf(text, capacity, "%s of %llu %s%s%s%s%s%s%s", name, (unsigned long long)s->count, dtype, s->op >= 0 ? ", " : "", op,
+                 *wire ? " in " : "", wire, root, counts);
 }
 
 void hx_signature_keep(struct hx_control *mine, const struct hx_signature *signature)

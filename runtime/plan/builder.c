@@ -88,6 +88,117 @@ static uint32_t member_wrap(const struct hx_builder *b, int member)
     return wrap((uint32_t)member, (uint32_t)b->p);
 }
 
+/* ---- codes of a wire format ------------------------------------------------------------------------------------
+
+ * An algorithm sends and receives blocks. In a stage with a wire format the builder lets the same messages carry codes: it encodes before a
+ * send, and decodes after the join of a receive. Codes of data in OUT are kept, and the next send of that data moves them unchanged. */
+
+struct hx_coded { /* rows of CODES: those of one range */
+    struct hx_ref of;
+    uint32_t row, handle; /* handle: of the transfer */
+    int moves;            /* its transfer is under way */
+    int arrives;          /* it is a receive */
+    int kept;             /* the codes are still those of the data in `of` */
+    int lasts;            /* they were kept: many transfers may use them */
+};
+
+static int ranges_overlap(const struct hx_builder *b, struct hx_ref x, struct hx_ref y)
+{
+    uint32_t n = b->stage->nblocks, first = first_block(b, x), second = first_block(b, y);
+
+    return (second + n - first) % n < x.nblocks || (first + n - second) % n < y.nblocks;
+}
+
+/* The range is written: codes of what was there are of no more use. */
+static void codes_forget(struct hx_builder *b, struct hx_ref ref)
+{
+    for (uint32_t i = 0; i < b->ncoded; i++)
+        if (b->coded[i].kept && b->coded[i].of.space == ref.space && ranges_overlap(b, b->coded[i].of, ref))
+            b->coded[i].kept = 0;
+}
+
+/* Rows of CODES for a range: free ones, or new ones. */
+static struct hx_coded *codes_new(struct hx_builder *b, struct hx_ref ref)
+{
+    static _Thread_local struct hx_coded none;
+    struct hx_coded *coded;
+
+    for (coded = b->coded; coded < b->coded + b->ncoded; coded++)
+        if (!coded->moves && !coded->lasts && coded->of.nblocks == ref.nblocks)
+            break;
+    if (coded == b->coded + b->ncoded) {
+        if (!(coded = room_make(b, b->coded, b->ncoded, &b->coded_capacity, sizeof(*coded), "rows of codes")))
+            return &none;
+        b->coded = coded;
+        coded += b->ncoded++;
+        coded->row = b->stage->code_rows;
+        b->stage->code_rows += ref.nblocks;
+    }
+    if (is_picked(b, ref) || b->limit)
+        builder_fault(b, "codes of picks, or with a limit of transfers");
+    *coded = (struct hx_coded){.of = ref, .row = coded->row};
+    return coded;
+}
+
+/* ENCODE or DECODE: between a range and its rows of CODES. */
+static void code_append(struct hx_builder *b, enum hx_opcode op, const struct hx_coded *coded)
+{
+    struct hx_step *step = step_append(b, op);
+    int encodes = op == HX_OP_ENCODE;
+
+    range_set(b, step, coded->of);
+    step->dst = (uint8_t)(encodes ? HX_CODES : coded->of.space);
+    step->src = (uint8_t)(encodes ? coded->of.space : HX_CODES);
+    step->peer = (uint32_t)b->me;
+    step->row = encodes ? coded->of.row : coded->row;
+    step->dst_row = encodes ? coded->row : coded->of.row;
+}
+
+/* The codes that a transfer of the range moves. */
+static struct hx_coded *codes_move(struct hx_builder *b, enum hx_opcode op, struct hx_ref ref, uint32_t handle)
+{
+    struct hx_coded *coded = b->coded, *end = b->coded + b->ncoded;
+
+    while (op == HX_OP_SEND && coded < end && !(coded->kept && coded->of.space == ref.space && same_range(b, coded->of, ref)))
+        coded++;
+    if (op == HX_OP_RECV || coded == end) {
+        coded = codes_new(b, ref);
+        if (op == HX_OP_SEND)
+            code_append(b, HX_OP_ENCODE, coded);
+    }
+    coded->moves = 1;
+    coded->arrives = op == HX_OP_RECV;
+    coded->handle = handle;
+    return coded;
+}
+
+/* These transfers are complete. */
+static void codes_arrive(struct hx_builder *b, uint32_t first, uint32_t n)
+{
+    for (uint32_t i = 0; i < b->ncoded; i++) {
+        struct hx_coded *coded = &b->coded[i];
+        if (!coded->moves || coded->handle < first || coded->handle >= first + n)
+            continue;
+        if (coded->arrives)
+            code_append(b, HX_OP_DECODE, coded);
+        if (coded->arrives && coded->of.space != HX_SCRATCH)
+            coded->kept = coded->lasts = 1;
+        coded->moves = coded->arrives = 0;
+    }
+}
+
+void hx_settle(struct hx_builder *b, struct hx_ref ref)
+{
+    struct hx_coded *coded;
+
+    if (!b->stage->wire || b->p == 1)
+        return;
+    coded = codes_new(b, ref);
+    code_append(b, HX_OP_ENCODE, coded);
+    code_append(b, HX_OP_DECODE, coded);
+    coded->kept = coded->lasts = 1;
+}
+
 void hx_split(struct hx_builder *b, int nblocks)
 {
     b->stage->split = 1;
@@ -142,6 +253,7 @@ static struct hx_step *data_append(struct hx_builder *b, enum hx_opcode op, stru
     step->row = dst.row;
     operand_use(b, dst.space, dst.row + dst.nblocks);
     operand_use(b, src, dst.row + dst.nblocks);
+    codes_forget(b, dst);
     return step;
 }
 
@@ -280,6 +392,7 @@ static void join_append(struct hx_builder *b, uint32_t first, uint32_t n)
         b->joined = first + n < b->started ? first + n : b->started;
     if (handle + n > b->stage->ntransfers)
         builder_fault(b, "a join of a transfer that was not started");
+    codes_arrive(b, handle, n);
 }
 
 static int transfer_append(struct hx_builder *b, enum hx_opcode op, int round, int member, struct hx_ref ref)
@@ -287,6 +400,12 @@ static int transfer_append(struct hx_builder *b, enum hx_opcode op, int round, i
     uint32_t handle = b->limit ? b->started % b->limit : b->started;
     if (b->limit && b->started >= b->joined + b->limit)
         join_append(b, b->joined, 2);
+    if (op == HX_OP_RECV)
+        codes_forget(b, ref);
+    if (b->stage->wire) {
+        operand_use(b, ref.space, ref.row + ref.nblocks);
+        ref = (struct hx_ref){HX_CODES, ref.block, ref.nblocks, codes_move(b, op, ref, handle)->row};
+    }
     struct hx_step *step = step_append(b, op);
     range_set(b, step, ref);
     b->started++;
@@ -433,6 +552,7 @@ hx_status_t hx_stage_run(struct hx_stage *stage, const struct hx_algorithm *algo
     algorithm->build(&b);
     if (b.status == HX_SUCCESS)
         hx_join_all(&b); /* a slice is done when all of its transfers are */
+    free(b.coded);
     return b.status;
 }
 

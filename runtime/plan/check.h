@@ -24,6 +24,7 @@ struct hx_check_call {
     int exact;      /* the operation is: results folded in other orders are equal */
     int barrier;    /* demand that no rank ends before all have entered, whatever the data */
     int *roundings; /* NULL, or where to raise a number to how many reduce steps, one after the other, made any result */
+    int *codings;   /* likewise, how often any result was encoded in a wire format */
 };
 
 #define HX_CHECK_TURNS_MAX 8 /* parts of a bank */

@@ -273,10 +273,22 @@ uint32_t hx_check_value_fold(struct hx_check_store *store, uint32_t a, uint32_t 
     v->low = x->low < y->low ? x->low : y->low;
     v->high = x->high > y->high ? x->high : y->high;
     v->roundings = x->roundings > y->roundings ? x->roundings : y->roundings;
+    v->codings = x->codings > y->codings ? x->codings : y->codings;
     v->expression = mix(mix(x->expression, 0x5851f42d4c957f2du), y->expression);
     for (int w = 0; w < store->words; w++)
         v->contributors[w] = x->contributors[w] | y->contributors[w];
     return value;
+}
+
+uint32_t hx_check_value_encode(struct hx_check_store *store, uint32_t value)
+{
+    uint32_t encoded = hx_check_add(store, &store->values);
+    struct hx_check_value *v = hx_check_value_at(store, encoded);
+
+    memcpy(v, hx_check_value_at(store, value), store->values.item_bytes);
+    v->expression = mix(v->expression, 0x9fb21c651e98df25u);
+    v->codings++;
+    return encoded;
 }
 
 void hx_check_value_round(struct hx_check_store *store, uint32_t value)

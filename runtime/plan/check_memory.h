@@ -30,6 +30,7 @@ struct hx_check_value {
     int low, high;       /* lowest and highest contributor */
     int ordered;         /* folded in rank order */
     int roundings;       /* reduce steps, one after the other */
+    int codings;         /* times that it was encoded, or what it was folded from, likewise */
     uint64_t expression; /* hash of the order in which contributions were folded, and which with which */
     uint64_t contributors[]; /* [words] a bit each */
 };
@@ -145,5 +146,6 @@ int hx_check_value_has(const struct hx_check_store *store, uint32_t value, int r
 /* A rank that is in both (a double contribution), or -1. */
 int hx_check_value_overlap(const struct hx_check_store *store, uint32_t a, uint32_t b);
 uint32_t hx_check_value_fold(struct hx_check_store *store, uint32_t a, uint32_t b); /* a op b */
+uint32_t hx_check_value_encode(struct hx_check_store *store, uint32_t value); /* as its codes have it */
 /* The step that made it by folding is at its end: what follows is another rounding. */
 void hx_check_value_round(struct hx_check_store *store, uint32_t value);

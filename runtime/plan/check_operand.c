@@ -37,7 +37,7 @@ static struct hx_check_memory *memory_of(struct hx_check_step *s, enum hx_space 
     memory = space == HX_WORK      ? &s->r->work
              : space == HX_COUNTS  ? &s->r->counts
              : space == HX_HEARD   ? &s->r->heard
-             : space == HX_SCRATCH ? &s->stage->scratch[place]
+             : space == HX_SCRATCH || space == HX_CODES ? &s->stage->scratch[place]
                                    : NULL;
     if (!memory)
         hx_check_step_fault(s, "an operand in space %d", (int)space);

@@ -332,6 +332,8 @@ static void result_check(struct hx_check_rank *r, uint32_t block)
         *expression = v->expression;
         if (of->roundings && v->roundings > *of->roundings)
             *of->roundings = v->roundings;
+        if (of->codings && v->codings > *of->codings)
+            *of->codings = v->codings;
     }
 }
 

@@ -86,7 +86,7 @@ void hx_check_step_value(struct hx_check_step *s, uint32_t cell, size_t element,
         hx_check_step_fault(s, "element %u is at the place of element %zu of %s", v->element, element, what);
 }
 
-/* ---- copy, fetch and reduce */
+/* ---- copy, fetch, encode, decode and reduce */
 
 /* The cells of one of the step's sources, which must be as many as its destination has. */
 static const uint32_t *source_read(struct hx_check_step *s, int got, int n, const char *what)
@@ -151,7 +151,10 @@ static void copy_run(struct hx_check_step *s, int n)
         if (to[i] == from[i])
             continue; /* in place: the engine leaves a copy onto itself out */
         hx_check_step_access(s, to[i], 1, "its destination");
-        hx_check_cell_at(&s->run->store, to[i])->value = hx_check_cell_at(&s->run->store, from[i])->value;
+        uint32_t value = hx_check_cell_at(&s->run->store, from[i])->value;
+        if (s->step->op == HX_OP_ENCODE)
+            value = hx_check_value_encode(&s->run->store, value);
+        hx_check_cell_at(&s->run->store, to[i])->value = value;
     }
 }
 
@@ -303,7 +306,8 @@ static int range_is_there(const struct hx_stage *stage, const struct hx_step *st
 }
 
 static void (*const ops[HX_OPCODE_COUNT])(struct hx_check_step *) = {
-    [HX_OP_COPY] = data_run, [HX_OP_FETCH] = data_run, [HX_OP_REDUCE] = data_run, [HX_OP_SEND] = hx_check_transfer_run,
+    [HX_OP_COPY] = data_run, [HX_OP_FETCH] = data_run, [HX_OP_REDUCE] = data_run,
+    [HX_OP_ENCODE] = data_run, [HX_OP_DECODE] = data_run, [HX_OP_SEND] = hx_check_transfer_run,
     [HX_OP_RECV] = hx_check_transfer_run, [HX_OP_PUBLISH] = publish_run, [HX_OP_LEARN] = learn_run};
 
 int hx_check_step_run(struct hx_check_stage *stage, struct hx_check_instance *instance)

@@ -76,6 +76,12 @@ static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t 
     return align_up(elements * layout->sizes.elem_bytes) + blocks * line_rounding(layout);
 }
 
+/* So many elements as codes of the stage. The checker's elements are cells of one byte, and each code is one too. */
+static size_t code_bytes(const struct hx_layout *layout, uint64_t elements)
+{
+    return layout->sizes.elem_bytes == 1 ? elements : hx_wire_bytes(layout->stage->wire, elements);
+}
+
 void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const struct hx_stage *stage,
                     const struct hx_sizes *sizes)
 {
@@ -118,6 +124,10 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
         layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, row, layout->columns)) : 0;
     }
     layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
+    if (stage->wire) {
+        layout->code_row_bytes = align_up(code_bytes(layout, layout->row_bytes / layout->sizes.elem_bytes));
+        layout->scratch_bytes += stage->code_rows * layout->code_row_bytes;
+    }
 }
 
 /* Element position of extent e of plan block x in a space that holds whole plan blocks. */
@@ -240,6 +250,11 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
     const struct hx_stage *stage = layout->stage;
     const struct hx_pick *picks = hx_is_picked(stage, block) ? stage->picks + (block - stage->nblocks) : NULL;
 
+    if (space == HX_CODES) { /* one after the other, whatever blocks they are of */
+        span_add(&list, stage->scratch_rows * layout->row_bytes + row * layout->code_row_bytes,
+                 code_bytes(layout, hx_layout_bytes(layout, block, nblocks, slice) / layout->sizes.elem_bytes));
+        return list.n;
+    }
     for (uint32_t i = 0; i < nblocks; i++) {
         uint32_t b = hx_layout_block(stage, block, i);
         if (space == HX_SCRATCH)
@@ -271,6 +286,14 @@ size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t 
     for (uint32_t i = 0; i < nblocks; i++)
         elements += block_elements(layout, hx_layout_block(layout->stage, block, i), slice);
     return elements * layout->sizes.elem_bytes;
+}
+
+size_t hx_layout_moved(const struct hx_layout *layout, const struct hx_step *step, uint64_t slice)
+{
+    size_t bytes = hx_layout_bytes(layout, step->block, step->nblocks, slice);
+    int codes = step->op == HX_OP_SEND ? step->src == HX_CODES : step->op == HX_OP_RECV && step->dst == HX_CODES;
+
+    return codes ? code_bytes(layout, bytes / layout->sizes.elem_bytes) : bytes;
 }
 
 struct hx_span hx_layout_slot_span(const struct hx_layout *layout)

@@ -57,7 +57,8 @@ struct hx_layout { /* of one stage in one call */
     int slot_lines;       /* blocks in SLOT start on lines of their own */
     uint32_t columns;     /* blocks of a row */
     size_t slot_stride;   /* SPLIT: from one block in SLOT to the next */
-    size_t scratch_bytes; /* scratch_rows * row_bytes */
+    size_t code_row_bytes; /* of one block of one slice, in the wire format of the stage */
+    size_t scratch_bytes; /* scratch_rows * row_bytes, then code_rows * code_row_bytes: CODES */
 };
 
 struct hx_span { /* bytes of a space; for SLOT and SCRATCH relative to the slice's own slot or scratch */
@@ -87,8 +88,9 @@ int hx_layout_spans(const struct hx_layout *layout, enum hx_space space, uint32_
 int hx_layout_spans_of(const struct hx_layout *layout, int rank, enum hx_space space, uint32_t block, uint32_t nblocks, uint64_t slice,
                        struct hx_span *spans, int capacity);
 
-/* Bytes of that range. */
+/* Bytes of that range; and what a SEND or RECV of such a step moves, which may be codes. */
 size_t hx_layout_bytes(const struct hx_layout *layout, uint32_t block, uint32_t nblocks, uint64_t slice);
+size_t hx_layout_moved(const struct hx_layout *layout, const struct hx_step *step, uint64_t slice);
 
 /* The span of a whole slot, 0 bytes if it is more than one: alike on all members. */
 struct hx_span hx_layout_slot_span(const struct hx_layout *layout);

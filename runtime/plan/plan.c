@@ -129,6 +129,6 @@ size_t hx_plan_bytes(const struct hx_plan *plan)
 struct hx_traits hx_traits_of(hx_dtype_t dtype)
 {
     if (hx_dtype_is_exact(dtype))
-        return (struct hx_traits){HX_FOLDS_EXACTLY, HX_NUMBERS_INTEGER, 0};
-    return (struct hx_traits){HX_FOLDS_ALIKE, hx_dtype_is(dtype, HX_CLASS_HALF) ? HX_NUMBERS_HALF : HX_NUMBERS_FLOAT, 0};
+        return (struct hx_traits){.folding = HX_FOLDS_EXACTLY, .numbers = HX_NUMBERS_INTEGER};
+    return (struct hx_traits){.folding = HX_FOLDS_ALIKE, .numbers = hx_dtype_is(dtype, HX_CLASS_HALF) ? HX_NUMBERS_HALF : HX_NUMBERS_FLOAT};
 }

@@ -23,6 +23,7 @@
 #pragma once
 
 #include "runtime/base/coll.h"
+#include "runtime/base/wire.h"
 #include "runtime/hierax.h"
 #include "topo/shape.h"
 #include <stdint.h>
@@ -44,6 +45,7 @@ enum hx_space {
     HX_SLOT,    /* shared memory of one member's slice: all blocks of the stage, or of one row */
     HX_COUNTS,  /* of an all-to-all with counts: how long each block is that this rank sends */
     HX_HEARD,   /* likewise: how long the blocks are that WORK has room for */
+    HX_CODES,   /* private, as SCRATCH: rows of one block each in the wire format of the stage */
     HX_SPACE_COUNT
 };
 
@@ -71,15 +73,15 @@ struct hx_step {
     union {
         uint32_t handle;  /* SEND, RECV: its number among the stage's transfers, free after a join. JOIN: the first to wait for.
                            * PUBLISH: the member whose flag it is. ELECT: how many steps only the elected one issues */
-        uint32_t dst_row; /* REDUCE: SCRATCH row of dst, and of own where that is SCRATCH */
+        uint32_t dst_row; /* REDUCE: SCRATCH row of dst, and of own where that is SCRATCH. ENCODE, DECODE: row of dst */
     };
 };
 _Static_assert(sizeof(struct hx_step) == 32, "a step fills half a cache line");
 
-/* SCRATCH row of a step's dst, and of a REDUCE's own. */
+/* Row of a step's dst, and of a REDUCE's own. */
 static inline uint32_t hx_step_dst_row(const struct hx_step *step)
 {
-    return step->op == HX_OP_REDUCE ? step->dst_row : step->row;
+    return step->op == HX_OP_REDUCE || step->op == HX_OP_ENCODE || step->op == HX_OP_DECODE ? step->dst_row : step->row;
 }
 
 struct hx_pick {
@@ -118,6 +120,8 @@ struct hx_stage {
     int ndomains;
     int *domain_start;      /* [ndomains + 1] first member of each; NULL: each member is one */
     int *charge_start;      /* [n + 1] first block of each member's */
+    const struct hx_wire *wire; /* its messages are codes in this format; NULL: plain data */
+    uint32_t code_rows;
     uint32_t nsteps, ntransfers, scratch_rows, nflags;
     int uses_slot, offers, elects; /* members use slots, fetch from each other, elect one of them */
     uint32_t first_flag;    /* of the plan's flags */
@@ -215,10 +219,14 @@ struct hx_builder {
     uint32_t started, joined; /* transfers; those below this number have been joined */
     uint32_t limit;         /* of transfers under way, even; 0: none */
     uint32_t elect;         /* 1 + the ELECT whose steps are being built; 0: none */
+    struct hx_coded *coded; /* of a stage with a wire format: the rows of CODES */
+    uint32_t ncoded, coded_capacity;
     int radix;              /* of the algorithm's row; 0: it takes none */
     struct hx_step discarded; /* a step that is in no plan is written here */
     hx_status_t status;     /* sticky: the first error; checked once at the end */
 };
+
+struct hx_coded;
 
 struct hx_ref { /* operand: a range of blocks in a space */
     enum hx_space space;
@@ -264,6 +272,9 @@ void hx_reduce_first_slots(struct hx_builder *b, struct hx_ref dst, int n, enum 
 void hx_reduce_rows(struct hx_builder *b, struct hx_ref dst, int first_row, int n, enum hx_space own, int own_position);
 int hx_send_to(struct hx_builder *b, int round, int member, struct hx_ref src); /* returns its handle */
 int hx_recv_from(struct hx_builder *b, int round, int member, struct hx_ref dst); /* returns its handle */
+/* Members that get this range from here on, this one and others, must have the same bits of it. If messages are codes, this member decodes
+ * the codes that it will send. Else hx_settle does nothing. */
+void hx_settle(struct hx_builder *b, struct hx_ref ref);
 void hx_join_one(struct hx_builder *b, int handle);
 void hx_join_all(struct hx_builder *b); /* all that are not joined yet */
 /* For long lists, before any transfer: transfers come in pairs, and at most n are under way at once. Before one more is started,
@@ -295,8 +306,9 @@ enum hx_needs {
     HX_NEEDS_LEVELS = 16,       /* inside the nodes: it is a stage for each, see hier/compose/levels.c */
     HX_PASSES_RING = 32,        /* members mostly send to the next: they stand in the ring order of their nodes, if that may be */
     HX_TAKES_CHANNELS = 64,     /* several may run side by side, each on its part of the vector, see hier/compose/flat.c */
-    HX_FOLDS_AT_ONCE = 128      /* each element of the result is one fold of all members' contributions in their order, so that all such
+    HX_FOLDS_AT_ONCE = 128,     /* each element of the result is one fold of all members' contributions in their order, so that all such
                                  * algorithms give the same bits */
+    HX_CARRIES_CODES = 256      /* its messages may be codes of a wire format: whatever several members get, they settle first */
 };
 
 /* How a plan may fold what ranks contribute to a reduction. */
@@ -320,6 +332,9 @@ struct hx_traits {
     enum hx_folding folding;
     enum hx_numbers numbers;
     int shared_alloc; /* buffers are taken to be memory of hx_alloc that others of the node can read */
+    const struct hx_wire *wire; /* sums may cross between nodes in this format; NULL: only as they are */
+    uint32_t wire_elem_bytes;   /* then */
+    const char *exact_because;  /* why they may not, though the communicator has a format; NULL: it has none, or they may */
 };
 
 struct hx_traits hx_traits_of(hx_dtype_t dtype); /* of a built-in operation on it; not shared_alloc */

@@ -5,7 +5,7 @@
 
 #define OPERAND_BYTES 96
 
-static const char *const space_names[HX_SPACE_COUNT] = {"nowhere", "in", "out", "work", "scratch", "slot", "counts", "heard"};
+static const char *const space_names[HX_SPACE_COUNT] = {"nowhere", "in", "out", "work", "scratch", "slot", "counts", "heard", "codes"};
 
 static const char *const op_names[HX_OPCODE_COUNT] = {
 #define HX_OPCODE(name, text, writes, async, synopsis) text,
@@ -70,7 +70,7 @@ static const char *operand(const struct hx_stage *stage, const struct hx_step *s
 
     if (step->block >= stage->nblocks)
         return picks_name(stage, step, space, text);
-    n = space == HX_SCRATCH ? snprintf(text, OPERAND_BYTES, "%s %u", name, row) : snprintf(text, OPERAND_BYTES, "%s", name);
+    n = space == HX_SCRATCH || space == HX_CODES ? snprintf(text, OPERAND_BYTES, "%s %u", name, row) : snprintf(text, OPERAND_BYTES, "%s", name);
     block_name(stage, step->block, first, sizeof first);
     if (step->nblocks == 1)
         snprintf(text + n, OPERAND_BYTES - (size_t)n, "[%s]", first);
@@ -100,6 +100,10 @@ int hx_explain_step(const struct hx_stage *stage, const struct hx_step *step, ch
         if (step->src == HX_SLOT)
             return snprintf(text, capacity, "%s %s <- slot of %u", op, dst, step->peer);
         return snprintf(text, capacity, "%s %s <- %s", op, dst, operand(stage, step, step->src, step->row, src));
+    case HX_OP_ENCODE:
+    case HX_OP_DECODE:
+        return snprintf(text, capacity, "%s %s <- %s", op, operand(stage, step, step->dst, step->dst_row, dst),
+                        operand(stage, step, step->src, step->row, src));
     case HX_OP_FETCH:
         return snprintf(text, capacity, "%s %s <- %s of %u", op, operand(stage, step, step->dst, step->row, dst),
                         hx_space_name(step->src), step->peer);
@@ -203,8 +207,9 @@ void hx_explain_plan(const struct hx_plan *plan, FILE *file)
                 (unsigned)stage->scope < 5 ? scopes[stage->scope] : "?", stage->algorithm, stage->me, stage->n);
         for (int i = 0; i < stage->n; i++)
             fprintf(file, " %d", stage->members[i]);
-        fprintf(file, "), %s -> %s%s%s\n", hx_space_name(stage->in),
-                hx_space_name(stage->out), stage->coarse ? ", coarse slices" : "",
+        fprintf(file, "), %s -> %s%s%s%s%s\n", hx_space_name(stage->in),
+                hx_space_name(stage->out), stage->coarse ? ", coarse slices" : "", stage->wire ? ", messages in " : "",
+                stage->wire ? stage->wire->name : "",
                 stage->share == HX_SHARE_SHORT ? ", short blocks" : stage->share == HX_SHARE_LONG ? ", long blocks" : "");
         blocks_explain(stage, file);
         charges_explain(stage, file);
@@ -245,7 +250,7 @@ static uint32_t rounds_count(const struct hx_stage *stage, uint32_t *last_round)
 static void step_count(const struct hx_layout *layout, const struct hx_step *step, uint64_t slice, int crosses,
                        struct hx_plan_stats *stats)
 {
-    uint64_t bytes = hx_layout_bytes(layout, step->block, step->nblocks, slice);
+    uint64_t bytes = hx_layout_moved(layout, step, slice);
 
     if (step->op == HX_OP_SEND && bytes) {
         stats->messages++;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-static const struct hx_traits floats = {HX_FOLDS_ALIKE, HX_NUMBERS_FLOAT, 0};
+static const struct hx_traits floats = {.folding = HX_FOLDS_ALIKE, .numbers = HX_NUMBERS_FLOAT};
 
 struct fixture {
     struct hx_env env;
@@ -124,7 +124,7 @@ static int has_rival(struct fixture f, enum hx_coll coll, struct hx_traits trait
 static void test_who_has_one(void **state)
 {
     static const char *const forced[] = {"HX_INTRA_BCAST=nary", "HX_INTRA_ALLREDUCE=single_copy", NULL};
-    const struct hx_traits ordered = {HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0}, whole = {HX_FOLDS_EXACTLY, HX_NUMBERS_INTEGER, 0};
+    const struct hx_traits ordered = {.folding = HX_FOLDS_IN_ORDER, .numbers = HX_NUMBERS_OWN}, whole = {.folding = HX_FOLDS_EXACTLY, .numbers = HX_NUMBERS_INTEGER};
     struct fixture one = fixture_of("2", NULL, 1), two = fixture_of("2x2", NULL, 1), refused = fixture_of("2", NULL, 0),
                    set = fixture_of("2", forced, 1);
     int found = 0, several = 0;

@@ -452,7 +452,7 @@ static void plan_force(hx_comm_t *comm, const struct hx_candidate *candidate)
 
     for (int ordered = 0; ordered < 2; ordered++)
         for (int numbers = 0; numbers < HX_NUMBERS_COUNT; numbers++) {
-            struct hx_traits traits = {ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, (enum hx_numbers)numbers, 0};
+            struct hx_traits traits = {.folding = ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, .numbers = (enum hx_numbers)numbers};
             struct hx_candidate wanted = *candidate;
             struct hx_table_entry *entry = &entries[n++];
             hx_table_key(entry, candidate->coll, traits, comm->members.shape, comm->members.planner->provider);

@@ -90,7 +90,8 @@ int info_table_has(const struct hx_comm *comm, const char *setting)
     hx_world_profile(comm->world, &profile);
     for (size_t i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "HX_%s", hx_coll_name(entries[i].coll));
-        struct hx_traits traits = {entries[i].ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, entries[i].numbers, entries[i].shared_alloc};
+        struct hx_traits traits = {.folding = entries[i].ordered ? HX_FOLDS_IN_ORDER : HX_FOLDS_ALIKE, .numbers = entries[i].numbers,
+                                   .shared_alloc = entries[i].shared_alloc};
         hx_table_key(&key, entries[i].coll, traits, comm->members.shape, profile.provider);
         if (!strncasecmp(name, setting, strlen(setting)) && (!name[strlen(setting)] || !strcmp(name + strlen(setting), "_block")) &&
             hx_table_same_key(&entries[i], &key))

@@ -188,8 +188,14 @@ struct plan_job *plan_job_open(const struct plan_options *options, const char *s
     uint64_t count = (bytes + parts * elem_bytes - 1) / (parts * elem_bytes);
     struct hx_choice choice = {0};
 
-    job->traits = options->ordered ? (struct hx_traits){HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0} : hx_traits_of(options->dtype);
+    job->traits = options->ordered ? (struct hx_traits){.folding = HX_FOLDS_IN_ORDER, .numbers = HX_NUMBERS_OWN} : hx_traits_of(options->dtype);
     job->traits.shared_alloc = options->alloc && facts.single_copy;
+    if (!options->ordered && hx_coll_reduces(coll)) { /* a sum */
+        job->traits.exact_because = job->env.wire ? hx_wire_lack(options->dtype, HX_SUM) : NULL;
+        job->traits.wire = job->traits.exact_because ? NULL : hx_wire_chosen(job->env.wire);
+        job->traits.wire_elem_bytes = elem_bytes;
+    }
+    hx_planner_traits(&job->planner, job->traits);
     if (coll == HX_COLL_BARRIER) /* a token */
         count = elem_bytes = 1;
     job->bytes = hx_planner_vector_bytes(&job->planner, coll, count, elem_bytes);
@@ -245,7 +251,7 @@ uint64_t plan_step_bytes(const struct hx_layout *layout, const struct hx_step *s
     uint64_t all = 0, bytes;
 
     for (uint64_t slice = 0; step->nblocks && slice < layout->nslices; slice++) {
-        all += bytes = hx_layout_bytes(layout, step->block, step->nblocks, slice);
+        all += bytes = hx_layout_moved(layout, step, slice);
         if (messages)
             *messages += bytes > 0;
     }

@@ -114,8 +114,9 @@ struct hx_plan *plan_job_compose(const struct plan_job *job, int rank);
 /* The bytes of all slices. *messages, unless it is NULL: how many slices are not empty. */
 uint64_t plan_step_bytes(const struct hx_layout *layout, const struct hx_step *step, uint64_t *messages);
 size_t plan_live_slots(const struct plan_job *job, const struct hx_plan *plan);
-/* How often what a rank contributes is rounded; -1: never, or not counted for so many ranks. */
-int plan_roundings(const struct plan_job *job);
+/* How often what a rank contributes is rounded; -1: never, or not counted for so many ranks. *codings: how often it is encoded in a wire
+ * format, one after the other. */
+int plan_roundings(const struct plan_job *job, int *codings);
 /* The collective, its size, the shape. */
 void plan_head_print(const struct plan_job *job);
 void plan_job_close(struct plan_job *job);

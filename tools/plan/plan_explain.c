@@ -90,19 +90,21 @@ static void slices_print(const struct plan_job *job)
 }
 
 /* How often what a rank contributes is rounded, where reduce steps round: as the checker counts it on one slice. */
-int plan_roundings(const struct plan_job *job)
+int plan_roundings(const struct plan_job *job, int *codings)
 {
     int p = job->shape->nranks, roundings = 0;
     struct hx_plan **plans;
     char report[512];
 
+    *codings = 0;
     if (!hx_coll_reduces(job->coll) || hx_dtype_is_exact(job->options->dtype) || p > ROUNDINGS_RANKS)
         return -1;
     plans = plans_compose(job->shape, job->best);
     struct hx_check_call call = {.plans = plans,
                                  .window_fine = HX_FINE_WINDOW,
                                  .window_coarse = HX_COARSE_WINDOW,
-                                 .roundings = &roundings};
+                                 .roundings = &roundings,
+                                 .codings = codings};
     hx_check_sizes(plans, p, HX_FINE_WINDOW, HX_COARSE_WINDOW, 0, &call.sizes);
     call.sizes.count = call.sizes.count / call.sizes.fine_slices + 1;
     call.sizes.fine_slices = call.sizes.coarse_slices = 1;
@@ -112,14 +114,35 @@ int plan_roundings(const struct plan_job *job)
     return roundings;
 }
 
+/* The wire format of the plan, and the error that it may cause. */
+static void wire_print(const struct plan_job *job, int codings)
+{
+    const struct hx_wire *wire = job->best->wire;
+
+    if (!wire && (job->traits.wire || job->traits.exact_because))
+        printf("between nodes: exact, because %s\n",
+               job->traits.wire ? hx_planner_exact_because(&job->planner, job->coll) : job->traits.exact_because);
+    if (!wire)
+        return;
+    printf("between nodes: %s, %s; a scale for each %d elements: %.0f %% of the bytes\n", wire->name, wire->about, wire->block,
+           100 * job->best->wire_part);
+    if (codings)
+        printf("error of a sum: at most %.4g x L, beside the roundings; encoded %d times, one after the other. L: add up over all\n"
+               "    ranks the largest finite number that the rank gives among the %d elements that share a scale with it\n",
+               hx_wire_sum_bound(wire, codings), codings, wire->block);
+    else
+        printf("error of a sum: not counted for more than %d ranks\n", ROUNDINGS_RANKS);
+}
+
 static void roundings_print(const struct plan_job *job)
 {
-    int roundings = plan_roundings(job);
+    int codings, roundings = plan_roundings(job, &codings);
 
     if (roundings >= 0)
         printf("roundings: at most %d, one after the other (one in each reduce step)\n", roundings);
     else if (hx_coll_reduces(job->coll) && !hx_dtype_is_exact(job->options->dtype))
         printf("roundings: not counted for more than %d ranks\n", ROUNDINGS_RANKS);
+    wire_print(job, codings);
 }
 
 int plan_explain(const struct plan_options *options)
@@ -161,7 +184,7 @@ static void stage_messages(const struct plan_job *job, const struct hx_plan *pla
             job->shape->node_of[stage->members[step->peer]] == job->shape->node_of[plan->rank])
             continue;
         for (uint64_t slice = 0; slice < layout.nslices; slice++) { /* pieces are cut evenly: all slices are full */
-            size_t bytes = hx_layout_bytes(&layout, step->block, step->nblocks, slice);
+            size_t bytes = hx_layout_moved(&layout, step, slice);
             e->least_message = bytes && bytes < e->least_message ? bytes : e->least_message;
             e->most_message = bytes > e->most_message ? bytes : e->most_message;
         }

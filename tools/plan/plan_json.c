@@ -166,7 +166,8 @@ struct json_object *plan_explain_json(const struct plan_job *job, int first, int
 {
     struct json_object *j = plan_memory(json_object_new_object()), *slices, *plans;
     static struct plan_line lines[HX_MAX_CANDIDATES];
-    int roundings = plan_roundings(job);
+    const struct hx_wire *wire = job->best->wire;
+    int codings, roundings = plan_roundings(job, &codings);
 
     json_add_int(j, "hierax_plan", EXPLAIN_VERSION);
     json_add_text(j, "collective", hx_coll_name(job->coll));
@@ -183,6 +184,8 @@ struct json_object *plan_explain_json(const struct plan_job *job, int first, int
     json_add_int(slices, "fine_window", job->window_fine);
     json_add_int(slices, "coarse_window", job->window_coarse);
     json_object_object_add(j, "roundings", roundings < 0 ? NULL : json_object_new_int(roundings));
+    json_add_text(j, "wire", wire ? wire->name : NULL);
+    json_object_object_add(j, "error", wire && codings ? json_object_new_double(hx_wire_sum_bound(wire, codings)) : NULL);
     lines_add(j, lines, plan_lines(job, lines));
     plans = json_add_array(j, "plans");
     for (int rank = first; rank < end; rank++)

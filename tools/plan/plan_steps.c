@@ -177,6 +177,8 @@ static void step_add(struct json_object *steps, const struct where *w, const str
     switch ((enum hx_opcode)step->op) {
     case HX_OP_COPY:
     case HX_OP_FETCH:
+    case HX_OP_ENCODE:
+    case HX_OP_DECODE:
     case HX_OP_REDUCE:
         data_add(j, w, step);
         break;

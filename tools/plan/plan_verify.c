@@ -153,6 +153,7 @@ static void candidate_check(struct totals *t, const struct ground *ground, struc
 /* The line of one candidate, whatever its lanes, or channels of a flat one: 1, 2 and the most. */
 static void candidate_verify(struct totals *t, struct hx_candidate candidate)
 {
+    const struct hx_wire *wire = candidate.wire;
     const int flat = candidate.flat != NULL;
     char name[HX_CANDIDATE_NAME_BYTES];
     long passed = t->passed, failed = t->failed;
@@ -161,9 +162,12 @@ static void candidate_verify(struct totals *t, struct hx_candidate candidate)
     if (!plan_uses(t->options, &candidate) || t->number++ != t->mine)
         return;
     t->mine = atomic_fetch_add(&t->team->taken, 1);
+    candidate.wire = NULL; /* which follows the lanes */
     hx_candidate_name(&candidate, name);
     if (!flat)
         *strrchr(name, ' ') = 0;
+    if ((candidate.wire = wire))
+        snprintf(name + strlen(name), sizeof(name) - strlen(name), " %s", wire->name);
     for (int g = 0; g < t->ngrounds; g++) {
         int most = t->grounds[g].shape->max_local, lanes[3] = {1, 2, most}, fits = 0;
         if (flat)
@@ -185,6 +189,14 @@ static void candidate_verify(struct totals *t, struct hx_candidate candidate)
     fflush(stdout);
 }
 
+/* The same with messages in a wire format. To the checker all formats are alike. */
+static void coded_verify(struct totals *t, struct hx_candidate candidate)
+{
+    candidate.wire = &hx_wires[0];
+    if ((candidate.flat ? candidate.flat : candidate.inter)->needs & HX_CARRIES_CODES)
+        candidate_verify(t, candidate);
+}
+
 /* Flat plans show what a radix changes, so that compositions need only the usual ones, and those that are named. */
 static int is_extra(const struct totals *t, const struct hx_algorithm *a)
 {
@@ -197,6 +209,7 @@ static void compositions_verify(struct totals *t, enum hx_coll coll, int lanes)
     const enum hx_coll first = hx_candidate_first(coll, lanes), last = hx_candidate_last(coll, lanes);
     const enum hx_coll outer = first != HX_COLL_COUNT ? first : last;
     const struct hx_algorithm *a = NULL;
+    int codes_seen = 0;
 
     for (int i = 0; outer == HX_COLL_COUNT ? i++ == 0 : (a = hx_algorithm_next(outer, HX_SCOPE_INTRA, &i)) != NULL;) {
         struct hx_candidate c = {.coll = coll, .lanes = lanes, .first = first == HX_COLL_COUNT ? NULL : a};
@@ -204,8 +217,12 @@ static void compositions_verify(struct totals *t, enum hx_coll coll, int lanes)
         if ((!c.last && last != HX_COLL_COUNT) || (a && is_extra(t, a)))
             continue;
         for (int j = 0; (c.inter = hx_algorithm_next(hx_candidate_between(coll), HX_SCOPE_INTER, &j));)
-            if (!is_extra(t, c.inter))
+            if (!is_extra(t, c.inter)) {
                 candidate_verify(t, c);
+                if (!codes_seen) /* other stages inside the nodes change no codes */
+                    coded_verify(t, c);
+            }
+        codes_seen = 1;
     }
 }
 
@@ -216,6 +233,7 @@ static void coll_verify(struct totals *t, enum hx_coll coll)
 
     while ((a = hx_algorithm_next(coll, HX_SCOPE_INTRA | HX_SCOPE_INTER | HX_SCOPE_FLAT, &idx))) {
         candidate_verify(t, (struct hx_candidate){.coll = coll, .flat = a});
+        coded_verify(t, (struct hx_candidate){.coll = coll, .flat = a});
         if (hx_coll_reduces(coll) && !hx_coll_is_scan(coll))
             candidate_verify(t, (struct hx_candidate){.coll = coll, .ordered = 1, .flat = a});
     }

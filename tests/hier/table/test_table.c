@@ -440,8 +440,8 @@ static const char *choice_of(struct hx_planner *planner, enum hx_coll coll, stru
 static void entries_serve_others_where_they_may(void **state)
 {
     const struct hx_traits real = hx_traits_of(HX_FLOAT32), half = hx_traits_of(HX_FLOAT16), whole = hx_traits_of(HX_INT64);
-    const struct hx_traits ordered = {HX_FOLDS_IN_ORDER, HX_NUMBERS_OWN, 0}, window = {HX_FOLDS_ALIKE, HX_NUMBERS_FLOAT, 1},
-                           whole_window = {HX_FOLDS_EXACTLY, HX_NUMBERS_INTEGER, 1};
+    const struct hx_traits ordered = {.folding = HX_FOLDS_IN_ORDER, .numbers = HX_NUMBERS_OWN}, window = {.folding = HX_FOLDS_ALIKE, .numbers = HX_NUMBERS_FLOAT, .shared_alloc = 1},
+                           whole_window = {.folding = HX_FOLDS_EXACTLY, .numbers = HX_NUMBERS_INTEGER, .shared_alloc = 1};
     const struct hx_job job = {.llc_bytes = 32 << 20, .single_copy = 1, .max_local = 1};
     const struct hx_env env = {0};
     struct hx_table *table = hx_table_new();
