@@ -152,13 +152,16 @@ static int ring_fits(const struct hx_candidate *candidate, const struct hx_shape
     return !passes_ring || shape->nnodes == 1 || members <= HX_MATCH_ROUNDS + 1;
 }
 
-/* Codes cross between nodes only: a flat plan has them where each rank has a node of its own. */
+/* Codes cross between nodes only: a flat plan has them where each rank has a node of its own. Elements that share a scale stand side by side
+ * in the vector, so that each lane must carry the block of one rank. */
 static int wire_fits(const struct hx_candidate *candidate, const struct hx_shape *shape)
 {
     int members;
 
     if (!candidate->wire)
         return 1;
+    if (candidate->lanes && hx_coll_has_blocks(candidate->coll) && candidate->lanes != shape->max_local)
+        return 0;
     return hx_coll_reduces(candidate->coll) && shape->nnodes > 1 && (candidate->lanes || shape->max_local == 1) &&
            hx_candidate_sender(candidate, shape, &members)->needs & HX_CARRIES_CODES;
 }
