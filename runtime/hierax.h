@@ -644,8 +644,8 @@ HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
  * comm if it has failed. */
 HX_PUBLIC hx_status_t hx_comm_set_atomic(hx_comm_t *comm, int on);
 
-/* Choose how sums and averages of float32 and float64 on comm cross between nodes: "bf16", "fp16",
- * "fp8" or "int8" for fewer bits, "off" for exact ones. This replaces HX_WIRE for comm. Elements
+/* Choose how sums and averages of float32 and float64 on comm cross between nodes. Formats of fewer
+ * bits are "bf16", "fp16", "fp8" and "int8"; "off" is exact. This replaces HX_WIRE for comm. Elements
  * travel in blocks of 64 to 256 with a common scale. The format holds for hx_allreduce, hx_reduce and
  * hx_reduce_scatter in all their forms, if it takes less time. Inside nodes, and for other types
  * and operations, nothing changes. All ranks get the same bits. Infinities and NaN arrive

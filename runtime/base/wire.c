@@ -23,7 +23,7 @@ const struct hx_wire *hx_wire_named(const char *name)
 
 double hx_wire_sum_bound(const struct hx_wire *wire, int codings)
 {
-    double sum = 0, size = 1; /* what was encoded before is larger by its own error */
+    double sum = 0, size = 1; /* a code may be larger than its number, by the error */
 
     for (int i = 0; i < codings; i++) {
         sum += wire->bound * size;

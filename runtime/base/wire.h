@@ -66,8 +66,8 @@ static inline size_t hx_wire_bytes(const struct hx_wire *wire, size_t count)
     return blocks * sizeof(struct hx_wire_head) + count * (size_t)wire->bits / 8;
 }
 
-/* What an element that has been encoded `codings` times, one after the other, may differ from the exact sum by, in parts of the sum over
- * all ranks of the largest number in its block. Each rank gives a contribution once; partial sums may be as large as all of them together. */
+/* The error of a sum that was encoded `codings` times, one after the other. It is in parts of L: the sum over all ranks of the largest
+ * number that the rank gives to the block. Partial sums may be as large as L. */
 double hx_wire_sum_bound(const struct hx_wire *wire, int codings);
 
 /* Why no format serves such a call between nodes; NULL: each does. */
@@ -75,6 +75,6 @@ const char *hx_wire_lack(hx_dtype_t dtype, hx_op_t op);
 
 /* Encode count elements, or decode as many. dst and src do not overlap. Needs no alignment of codes. */
 typedef void hx_wire_kernel_t(void *dst, const void *src, size_t count);
-/* Of a type that hx_wire_lack accepts, chosen for this CPU. */
+/* For types that hx_wire_lack accepts, chosen for this CPU. */
 hx_wire_kernel_t *hx_wire_encoder(const struct hx_wire *wire, hx_dtype_t dtype);
 hx_wire_kernel_t *hx_wire_decoder(const struct hx_wire *wire, hx_dtype_t dtype);
