@@ -121,7 +121,11 @@ typedef enum hx_status {
                            * HX_CHECK=1 the ranks compare their calls before each blocking call.
                            * If the calls differ, no data moves, and the communicator stays
                            * usable */
-    HX_ERR_REVOKED = 11   /* a rank has called hx_comm_revoke for this communicator */
+    HX_ERR_REVOKED = 11,  /* a rank has called hx_comm_revoke for this communicator */
+    HX_ERR_MINORITY = 12  /* ranks agree about what to do after a failure, and this rank is on the
+                           * smaller side of a network that has parted. The ranks on the other side
+                           * cannot be reached, and may still run: see HX_QUORUM. The detail has
+                           * the numbers */
 } hx_status_t;
 
 /* Element types. Their numbers do not change between versions. */
@@ -683,8 +687,11 @@ HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *c
  *  - Memory of hx_alloc stays valid until hx_free or hx_finalize, also if its communicator has failed or
  *    is freed. Calls of any communicator can use it.
  *  - Requests of a failed communicator end with its error. The program must still release them.
- *  - A rank whose host was not reachable may still run after other ranks report its death. It gets
- *    HX_ERR_PEER_DEAD from hx_comm_agree, or a communicator of the ranks that it can reach itself. */
+ *  - A host that does not answer for HX_SILENT seconds counts as lost, but its ranks may still run. If the
+ *    network parts, only one part can agree and shrink: more than half of the ranks of comm, or the half
+ *    with rank 0. The others get HX_ERR_MINORITY or HX_ERR_PEER_DEAD. If all other ranks
+ *    have certainly ended, the survivors continue, however few they are. So shrink the newest
+ *    communicator: its dead ranks do not count any more. HX_QUORUM=any lets each part continue. */
 
 /* Agree with all ranks of comm that are alive. This works also after comm has failed or was
  * revoked, and while ranks die. All ranks that get HX_SUCCESS get the same values. The values of
@@ -696,7 +703,8 @@ HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *c
  * Blocking. All ranks of comm must call hx_comm_agree and hx_comm_shrink in the same order, and in
  * one thread at a time. A rank that waits in another call on comm does not join: call
  * hx_comm_revoke before. A rank that has freed comm or is in hx_finalize counts as dead.
- * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TRANSPORT. HX_ERR_PEER_DEAD if the others
+ * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TRANSPORT. HX_ERR_MINORITY if most of the
+ * other ranks cannot be reached and may still run. HX_ERR_PEER_DEAD if the others
  * have agreed without this rank, because they could not reach it. HX_ERR_TIMEOUT if a rank that is
  * alive does not make the call within HX_TIMEOUT. The next such call on this rank then continues with
  * the values of this one. After an error *flags is unchanged. */

@@ -114,9 +114,13 @@ static void message_arrived(struct hx_net *net, struct hx_edge *edge, const stru
 {
     if (message->ndead < 0 || message->ndead > HX_MESSAGE_RANKS)
         return;
-    for (int i = 0; i < message->ndead; i++)
-        if (message->dead[i] >= 0 && message->dead[i] < net->nranks && net->edges[message->dead[i]])
-            hx_edge_mark_gone(net, net->edges[message->dead[i]]);
+    for (int i = 0; i < message->ndead; i++) {
+        const int rank = message->dead[i] < 0 ? HX_UNREACHABLE(message->dead[i]) : message->dead[i];
+        if (rank < net->nranks && net->edges[rank]) {
+            net->edges[rank]->silent |= message->dead[i] < 0;
+            hx_edge_mark_gone(net, net->edges[rank]);
+        }
+    }
     if (net->heard)
         net->heard(net->heard_arg, edge->peer, message);
 }

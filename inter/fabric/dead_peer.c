@@ -6,8 +6,8 @@
  *   over a device   this rank asks the peer by control messages, in growing intervals. If the peer is gone, the send fails.
  *   over TCP        this rank also connects to the port on which the peer's endpoint listens, and sends nothing. The peer's kernel accepts
  *                   the connection, however busy the peer is. If the kernel refuses, the endpoint is gone, as a rule with its process. If
- *                   the host cannot be reached for a while, the host is gone. The connection stays open until the peer is no longer late,
- *                   so that this rank notices its end at once.
+ *                   the host cannot be reached for HX_SILENT seconds, it counts as gone, but its processes may run on: hx_peer_has_ended
+ *                   tells the two apart. The connection stays open until the peer is no longer late, so that this rank notices its end at once.
  *
  * An open connection does not prove that the peer lives: a child of the peer may hold the listener (sockets.c prevents this as far
  * as it can). A missing answer does not prove its death: a peer that computes does not answer. The other ranks of the peer's node
@@ -22,6 +22,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@
 #define PATIENCE_NS SECOND_NS
 #define FORGET_NS (60 * SECOND_NS)  /* a peer that this rank has not checked for so long is no longer late */
 #define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions */
-#define SILENT_NS (10 * SECOND_NS)  /* a host that is unreachable for so long is gone */
+#define SILENT_AGAIN_NS (SECOND_NS / 2) /* the same for another endpoint of that host: it has many, and all are asked one after another */
 #define CERTAIN_NS SECOND_NS        /* a process that ends closes its listener at most so long after its connections */
 #define CERTAIN_STEP_NS 1000000
 #define QUEUE_LENGTH 100            /* connections that certainly fit into a listener's queue */
@@ -50,24 +51,41 @@ static void connection_close(struct hx_late_peer *late)
     late->connected = 0;
 }
 
-/* Returns 0, EINPROGRESS, the errno that shows that the peer is unreachable, or EAGAIN: this process lacks a resource. */
-static int connection_begin(struct hx_late_peer *late)
+static int address_of(const struct hx_edge *edge, struct sockaddr_storage *name)
 {
-    const struct hx_path *path = &late->edge->paths[0];
-    const int on = 1, idle_s = 3, step_s = 2, steps = 4; /* 11 s: longer than SILENT_NS */
-    struct sockaddr_storage name;
-    size_t bytes = sizeof(name);
+    size_t bytes = sizeof(*name);
 
-    if (fi_av_lookup(path->rail->av, path->addr, &name, &bytes) != 0)
+    return fi_av_lookup(edge->paths[0].rail->av, edge->paths[0].addr, name, &bytes);
+}
+
+static int is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    const struct sockaddr_in *four = (const void *)a, *other_four = (const void *)b;
+    const struct sockaddr_in6 *six = (const void *)a, *other_six = (const void *)b;
+
+    if (a->ss_family != b->ss_family)
+        return 0;
+    return a->ss_family == AF_INET6 ? memcmp(&six->sin6_addr, &other_six->sin6_addr, sizeof(six->sin6_addr)) == 0
+                                    : four->sin_addr.s_addr == other_four->sin_addr.s_addr;
+}
+
+/* Returns 0, EINPROGRESS, the errno that shows that the peer is unreachable, or EAGAIN: this process lacks a resource. */
+static int connection_begin(const struct hx_net *net, struct hx_late_peer *late)
+{
+    const int on = 1, step_s = 1;
+    const unsigned most_ms = (unsigned)(net->silent_ns / 1000000); /* without an answer the kernel ends the connection then */
+    struct sockaddr_storage name;
+
+    if (address_of(late->edge, &name) != 0)
         return EAGAIN;
     late->fd = socket(name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (late->fd < 0)
         return EAGAIN;
     setsockopt(late->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPIDLE, &step_s, sizeof(step_s));
     setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPINTVL, &step_s, sizeof(step_s));
-    setsockopt(late->fd, IPPROTO_TCP, TCP_KEEPCNT, &steps, sizeof(steps));
-    if (connect(late->fd, (struct sockaddr *)&name, (socklen_t)bytes) == 0)
+    setsockopt(late->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof(most_ms));
+    if (connect(late->fd, (struct sockaddr *)&name, name.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in)) == 0)
         return 0;
     return errno == ECONNREFUSED || errno == EINPROGRESS || errno == EHOSTUNREACH || errno == ENETUNREACH ? errno : EAGAIN;
 }
@@ -86,11 +104,24 @@ static int connection_look(const struct hx_late_peer *late)
     return fd.revents & (POLLIN | POLLHUP) ? ECONNRESET : 0; /* the peer sends nothing, so input means the end */
 }
 
+/* Is this the address of a host that was silent for so long that another peer there is gone? */
+static int is_silent_host(const struct hx_net *net, const struct hx_edge *edge)
+{
+    struct sockaddr_storage mine, other;
+
+    if (address_of(edge, &mine) != 0)
+        return 0;
+    for (int i = 0; i < net->nranks; i++)
+        if (net->edges[i] && net->edges[i]->silent && address_of(net->edges[i], &other) == 0 && is_same_host(&mine, &other))
+            return 1;
+    return 0;
+}
+
 /* The peer may end a connection because it has too many. So this connection's end proves nothing; if the next one is refused, the
  * peer is gone. A connection without an answer may be behind others in a full queue; with few ranks the queue cannot be full. */
-static int tcp_is_gone(const struct hx_net *net, struct hx_late_peer *late, uint64_t now)
+static int tcp_is_gone(const struct hx_net *net, struct hx_late_peer *late, uint64_t now, uint64_t silent_ns)
 {
-    int error = late->fd >= 0 ? connection_look(late) : connection_begin(late), stood = late->connected;
+    int error = late->fd >= 0 ? connection_look(late) : connection_begin(net, late), stood = late->connected;
 
     if (error == 0) {
         late->connected = 1;
@@ -100,8 +131,9 @@ static int tcp_is_gone(const struct hx_net *net, struct hx_late_peer *late, uint
     }
     if (error == EAGAIN || error == ECONNRESET) /* this rank could not ask, or the host has answered */
         late->answered = now;
+    late->edge->refuses |= error == ECONNREFUSED;
     return error == ECONNREFUSED || (stood && error == ETIMEDOUT) ||
-           (now - late->answered > SILENT_NS && (error != EINPROGRESS || net->nranks <= QUEUE_LENGTH));
+           (now - late->answered > silent_ns && (error != EINPROGRESS || net->nranks <= QUEUE_LENGTH));
 }
 
 /* The provider reports a broken connection. If the peer's process has ended, its listener is gone, or goes while this waits. A peer
@@ -117,13 +149,14 @@ int hx_edge_accepts(const struct hx_net *net, struct hx_edge *edge)
     if (edge->accepted_at != 0 && begun - edge->accepted_at < CERTAIN_NS)
         return 1;
     while (error != ECONNREFUSED && now_ns() - begun < CERTAIN_NS) {
-        error = probe.fd >= 0 ? connection_look(&probe) : connection_begin(&probe);
+        error = probe.fd >= 0 ? connection_look(&probe) : connection_begin(net, &probe);
         stood |= error == 0;
         if (error != 0 && error != EINPROGRESS)
             connection_close(&probe);
         nanosleep(&(struct timespec){.tv_nsec = CERTAIN_STEP_NS}, NULL);
     }
     connection_close(&probe);
+    edge->refuses |= error == ECONNREFUSED;
     if (error == ECONNREFUSED || !stood)
         return 0;
     edge->accepted_at = now_ns();
@@ -174,11 +207,11 @@ void hx_loss_note(struct hx_net *net, int code, const char *why)
     snprintf(net->lost_why, sizeof(net->lost_why), "provider code %d, %s", code, why);
 }
 
-/* A short message was lost SILENT_NS ago. If its peer were gone, this rank would know by now. So a peer that is alive misses a
+/* A short message was lost HX_SILENT seconds ago. If its peer were gone, this rank would know by now. So a peer that is alive misses a
  * message, and receives no later ones. It notices only if this endpoint is closed. */
 static void lost_end(struct hx_net *net, uint64_t now)
 {
-    if (net->lost_ns == 0 || now - net->lost_ns < SILENT_NS || net->breaking)
+    if (net->lost_ns == 0 || now - net->lost_ns < net->silent_ns || net->breaking)
         return;
     hx_fail(HX_ERR_TRANSPORT,
             "rank %d of the job lost a short message, because the peer could not be reached for a while (%s): Hierax closes this "
@@ -192,6 +225,7 @@ int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message 
     struct hx_edge *edge = net->edges[peer];
     uint64_t now = now_ns();
     struct hx_late_peer *late;
+    int again; /* another endpoint of its host was silent for long */
 
     if (net->broken || !edge)
         return 0;
@@ -201,17 +235,20 @@ int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message 
         late->answered = now;
     late->seen = now;
     lost_end(net, now);
-    if (now - late->since < PATIENCE_NS)
+    again = net->traits->kernel_answers && is_silent_host(net, edge);
+    if (!again && now - late->since < PATIENCE_NS)
         return 0;
     if (late->interval == 0) {
-        late->ask_at = late->answered = now;
+        late->ask_at = now;
+        late->answered = late->since; /* nothing has arrived since */
         late->interval = PATIENCE_NS;
     } else if (edge->has_arrivals) { /* the peer was not late meanwhile */
         late->interval = PATIENCE_NS;
         late->ask_at = late->ask_at < now + PATIENCE_NS ? late->ask_at : now + PATIENCE_NS;
     }
     edge->has_arrivals = 0;
-    if (net->traits->kernel_answers && tcp_is_gone(net, late, now)) {
+    if (net->traits->kernel_answers && tcp_is_gone(net, late, now, again ? SILENT_AGAIN_NS : net->silent_ns)) {
+        edge->silent = !edge->refuses;
         hx_edge_mark_gone(net, edge);
         late_end(late);
     } else if (now >= late->ask_at && (late->connected || !net->traits->kernel_answers) && hx_control_message_ask(net, edge, message) == 0) {
@@ -219,6 +256,13 @@ int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message 
         late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
     }
     return edge->gone;
+}
+
+int hx_peer_has_ended(const struct hx_net *net, int peer)
+{
+    const struct hx_edge *edge = net->edges[peer];
+
+    return edge && (edge->refuses || edge->process_ended);
 }
 
 void hx_late_peers_close(struct hx_net *net)

@@ -55,6 +55,7 @@ static void limits_set(struct hx_net *net, const struct hx_env *env)
 
     net->register_local = (net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0 || hx_fabric_test.register_local ||
                           hx_fabric_test.write_bytes > 0;
+    net->silent_ns = (uint64_t)(1e9 * env->silent);
     net->inject_bytes = smaller(net->info->tx_attr->inject_size, HX_INJECT_LIMIT);
     net->send_limit = smaller(net->info->tx_attr->size, HX_SEND_LIMIT);
     net->match_bits = (unsigned)smaller(hx_offer_tag_bits(net->info) - HX_CHUNK_BITS, HX_MATCH_BITS_MOST);
@@ -305,6 +306,7 @@ const struct hx_net_ops hx_net_fabric = {
     .arm = net_arm,
     .cancel = hx_message_cancel,
     .ask = hx_peer_check,
+    .has_ended = hx_peer_has_ended,
     .tell = hx_control_message_send,
     .deliver = hx_control_message_deliver,
     .has_met = net_has_met,

@@ -202,6 +202,7 @@ int hx_control_message_continue(struct hx_net *net, struct hx_edge *edge); /* 0,
 
 /* dead_peer.c; hx_peer_check: see ask in runtime/ports/transport.h */
 int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message *message);
+int hx_peer_has_ended(const struct hx_net *net, int peer);
 /* A short message was lost because its peer was unreachable. The provider does not say which peer. code, why: the provider's
  * error. */
 void hx_loss_note(struct hx_net *net, int code, const char *why);

@@ -219,6 +219,8 @@ struct hx_edge {
     uint8_t must_resend;         /* a control message could not be sent: control_message.c */
     uint8_t has_arrivals;        /* something has arrived from the peer since the last liveness check */
     uint8_t gone;                /* the peer is unreachable: as a rule its process has ended */
+    uint8_t silent;              /* gone, because its host does not answer */
+    uint8_t refuses;             /* the kernel of the peer's host has refused a connection: the peer's endpoint is closed */
     uint8_t process_ended;       /* the device reports that the peer's process has ended: it writes nothing any more */
     size_t recvs_in_flight;
     struct hx_unexpected *unexpected; /* list */
@@ -289,6 +291,7 @@ struct hx_net {
     hx_net_heard_t *heard;
     void *heard_arg;
     struct hx_late_peer late_peers[HX_LATE_PEERS_MAX];
+    uint64_t silent_ns; /* a host that does not answer for so long is gone */
     uint64_t lost_ns; /* when a short message to an unknown peer was lost; 0: none was lost, or its peer is known to be gone */
     char lost_why[160]; /* the provider's code and text */
     struct hx_net_counters count;

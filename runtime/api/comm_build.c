@@ -10,6 +10,7 @@
 #include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
 #include "runtime/api/number.h"
+#include "runtime/engine/agree.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,7 @@ void hx_comm_release(struct hx_comm *comm)
         if (i > 0)
             free(engine);
     }
+    comm->world->numbers->agreed[comm->members.id.number] = hx_agree_last(&comm->members);
     if (!busy) /* if busy, its number is never used again */
         hx_number_leave(comm, last_call, failed);
     if (comm->members.planner)

@@ -79,7 +79,8 @@ static void deaths_tell(const struct hx_process *process, int peer)
             if ((words = hx_watch_last_words(process->shared, rank)))
                 abort_tell(process, peer, rank, words);
             else
-                message.dead[message.ndead++] = rank;
+                message.dead[message.ndead++] =
+                    atomic_load_explicit(&table[rank].ended, memory_order_relaxed) ? rank : HX_UNREACHABLE(rank);
         }
         if (message.ndead)
             hx_registry.net->tell(process->net, peer, &message);
@@ -208,16 +209,18 @@ static void past_tell(const struct hx_world *world, int peer, const struct hx_co
 
 /* ---- hearing them -------------------------------------------------------------------------------------------- */
 
-static void death_heard(const struct hx_world *world, int rank)
+static void death_heard(const struct hx_world *world, int told)
 {
-    const struct hx_shared *shared = world->process.shared;
+    struct hx_shared *shared = world->process.shared;
+    const int has_ended = told >= 0, rank = has_ended ? told : HX_UNREACHABLE(told);
 
     if (rank < 0 || rank >= world->process.size)
         return;
     if (shared->table[rank].node == shared->table[world->process.rank].node)
         return; /* the ranks of a node see each other's deaths themselves; this one may only have closed its endpoint */
-    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
-        hx_watch_tell(world->process.shared, rank);
+    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed) ||
+        (has_ended && !atomic_load_explicit(&shared->table[rank].ended, memory_order_relaxed)))
+        hx_watch_tell(shared, rank, has_ended);
 }
 
 static void abort_heard(const struct hx_world *world, const struct hx_control_message *message)
@@ -360,7 +363,8 @@ static void agree_heard(struct hx_world *world, int peer, const struct hx_contro
     if (comm && comm->members.id.generation == message->generation)
         hx_agree_heard(&world->process, &comm->members, rank_in(comm->members.ranks, comm->members.size, peer), message);
     else if (hx_world_owner.has_freed(&world->process, number, message->generation))
-        hx_agree_left_tell(&world->process, peer, message);
+        hx_agree_left_tell(&world->process, peer, message,
+                           world->numbers->generations[number] == message->generation ? &world->numbers->agreed[number] : NULL);
 }
 
 void hx_failed_heard(void *arg, int peer, const struct hx_control_message *message)

@@ -104,7 +104,7 @@ static hx_status_t death(const struct hx_p2p_call *message)
     if (message->peer->row < 0) {
         const struct hx_control_message asks = question(message);
         if (hx_registry.net->ask(process->net, rank, &asks))
-            hx_watch_tell(process->shared, rank);
+            hx_watch_tell_gone(process->shared, process->net, rank);
         hx_stand_late(&comm_of(message)->world->process, rank);
     }
     if (!atomic_load_explicit(&process->shared->table[rank].dead, memory_order_relaxed) || has_arrived(message))

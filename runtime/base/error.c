@@ -67,6 +67,7 @@ const char *hx_strerror(hx_status_t status)
         [HX_ERR_INTERNAL] = "HX_ERR_INTERNAL: a fault of Hierax itself",
         [HX_ERR_MISMATCH] = "HX_ERR_MISMATCH: ranks make different calls, or with different arguments",
         [HX_ERR_REVOKED] = "HX_ERR_REVOKED: a rank has revoked the communicator",
+        [HX_ERR_MINORITY] = "HX_ERR_MINORITY: other ranks cannot be reached, and may still run",
     };
     const size_t idx = (size_t)status;
 

@@ -1,33 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Agreement of the members of a communicator, also while members die and after the communicator has failed. Each member gives a few words.
- * All members that get a result get the same one: the words of some members, combined, and the list of these members. Every member that is
- * alive when the agreement ends is in the list. No plan and no message of a call is used.
+ * Agreement of the members of a communicator, also while members die, after the communicator has failed, and when the network has parted. Each
+ * member gives a few words. All members that get a result get the same one: the words of some members, combined, and the list of these
+ * members. No plan and no message of a call is used.
  *
- *   coordinator   the lowest rank that has neither died nor left, as far as a member knows
- *   A1  give      a member publishes its words, and sends them to its coordinator
- *   A2  propose   a coordinator that has accepted no proposal awaits the words of all members that are there, combines them, and proposes
- *                 the result. A coordinator that has accepted one proposes the same value again
- *   A3  accept    a member accepts the proposal of its coordinator, in place of an earlier one, and answers
- *   A4  decide    when all members that are there have accepted its proposal, a coordinator decides, and tells the others
- *   A5            a member whose coordinator has decided decides too
+ *   gone          a member that has died, or has left, or that this rank could not reach (HX_SILENT), or that holds this rank for gone.
+ *                 Once gone, always gone. Only of some gone members is it certain that they take no further step: these are over
+ *   coordinator   the lowest rank that is not gone, as far as a member knows. So a member's coordinator only gets higher
+ *   A1  give      a member promises its coordinator to follow it, gives its words, and tells which proposal it has accepted
+ *   A2  propose   a coordinator awaits this from all members that are not gone. If one of them, or itself, has accepted a proposal, it
+ *                 proposes the value of the highest of these again. Else it combines the words, and proposes the result. It proposes once
+ *   A3  accept    a member accepts the proposal of its coordinator, in place of an earlier one, and answers. Members that were gone for the
+ *                 coordinator when it proposed do not get the proposal
+ *   A4  decide    when all members that are not gone have accepted its proposal, a coordinator decides, and tells the others
+ *   A5            a member that learns of a decision by the proposal of rank b decides too if it has accepted the proposal of b or of
+ *                 a higher rank. Else the others have left it out
+ *   A6  quorum    a coordinator proposes and decides only if one of these is true of the members that are not gone for it:
+ *                   they are large: more than half of the communicator, or half of it with rank 0
+ *                   all other members are over, and each member that is here knows that, as it said together with its promise or acceptance
+ *                 Otherwise it is in the minority, and fails. With HX_QUORUM=any it goes on
  *
- * Proof that all decide the same value. Let k be the lowest coordinator that decides, v its value, and r a higher rank that proposes.
- *   1. r proposes only after k has died or left, so after k has decided.
- *   2. When k decided, every member that was not dead had accepted v from k (A4). r is one of them.
- *   3. Since then r has accepted only proposals of ranks between k and r, since its coordinators only get higher (A3). By induction over these ranks their value was v.
- *   4. So r proposes v (A2).
- * It follows that a decision needs no value of its own: a member that learns of any decision has accepted its value already. A member that
- * has accepted nothing by then was left out: the others hold it for dead. The proof needs that ranks held for dead make no further step.
- * Within a node, and for processes that end, this is so. A host that is unreachable for ten seconds counts as dead, and may run on. Then
- * each side decides for itself.
+ * Two large groups have a member in common. This is Paxos, whose ballots are the coordinators' ranks. "Over" replaces a quorum where
+ * most members have died.
  *
- * Proof that all live members decide. A wait ends with the part of the awaited member or with its death. After a death the next
- * coordinator is a higher rank. A member that has decided may make no calls for a while. Ranks of its node read its part in the segment.
- * Ranks of other nodes ask, and it answers when it is in Hierax again.
+ * Proof that ranks which are alive at the same time decide the same value (with HX_QUORUM=majority). Let k decide value v, with those that
+ * have accepted its proposal, A. Let r be the lowest rank above k that proposes another value, w, with those that have given, G.
+ *   1. A member of both A and G has promised to follow r after it had accepted v from k, since coordinators only get higher. So r
+ *      knows the proposal of k, or one between k and r, whose value is v. r proposes v (A2). Hence A and G have no member in common.
+ *   2. So A and G are not both large. Only members of G get the proposal of r, so only these accept w from r (A3).
+ *   3. If G is not large, all of A were over when r proposed. All live ranks that had accepted v by then are in G, against 1: there are none.
+ *   4. If A is not large, all others were over when k decided, and every member of A knew this while it followed k, and
+ *      had accepted v. A member of A that follows a higher rank later follows one of A, since it holds the others for gone. That rank has accepted
+ *      v itself, and asks only ranks of A. So it proposes v. Hence G has no live rank: w is a matter of ranks that have died.
+ * If both groups were large in all agreements, decisions of ranks that die later are equal too. It follows that a decision needs no value of its
+ * own (A5). A rank that has accepted the proposal of b or of a higher one has accepted v.
  *
- * A part is one number that only grows: the number of the agreement, 1 + the rank with the accepted proposal, and whether it is decided.
- * So messages may come late, twice and in any order. tests/model/agree.pml checks the rules, and that each of them is needed.
+ * It does not suffice to count the live ranks of each side, without those that are over: let 0, 1, 2, 3 and 4 decide without 5, 6 and 7. Then
+ * 2, 3 and 4 die. 0 and 1 go on, and all others are over for these or in their past. If 5, 6 and 7 learn of the deaths and nothing else,
+ * they are three against two.
+ *
+ * Proof that all live members end. A wait ends with the part of the awaited member, or when it is gone. Then the next coordinator is a higher
+ * rank. A coordinator in the minority tells the others which ranks are gone and which are over, so they find the same. A member that
+ * has decided may make no calls for a while. Ranks of its node read its part in the segment. Ranks of other nodes ask, and it answers when it
+ * is in Hierax again. If that is never, the wait ends by HX_TIMEOUT.
+ *
+ * A part is three numbers that only grow: number of the agreement and coordinator, number and accepted proposal, number and proposal of the
+ * last decision. So messages may come late, twice and in any order. tests/model/agree.pml checks the rules, and that each of them is needed.
  */
 #pragma once
 
@@ -52,7 +70,7 @@ static inline int hx_agreed_has(const struct hx_agreement *agreement, int rank)
 }
 
 /* Agree. Blocking; all members make such calls in the same order. Errors, of this rank alone: HX_ERR_NOMEM, HX_ERR_TRANSPORT; HX_ERR_STATE: another
- * thread is in one; HX_ERR_PEER_DEAD: the others hold this rank for dead; HX_ERR_TIMEOUT: the next call goes on with this agreement, and with the words given
+ * thread is in one; HX_ERR_PEER_DEAD: the others hold this rank for dead; HX_ERR_MINORITY: A6; HX_ERR_TIMEOUT: the next call goes on with this agreement, and with the words given
  * first. */
 hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, struct hx_agreement *agreement);
 
@@ -70,5 +88,8 @@ void hx_agree_slow(const struct hx_members *members);
 void hx_agree_tell(const struct hx_process *process, const struct hx_members *members, int rank);
 /* A message with the part of a member on another node has arrived. */
 void hx_agree_heard(struct hx_process *process, struct hx_members *members, int rank, const struct hx_control_message *message);
-/* peer asks about a communicator that this rank has freed. It has decided all agreements that can be decided. */
-void hx_agree_left_tell(const struct hx_process *process, int peer, const struct hx_control_message *message);
+/* peer asks about a communicator that this rank has freed. decided: what it has decided
+ * last there; NULL: it no longer knows. */
+void hx_agree_left_tell(const struct hx_process *process, int peer, const struct hx_control_message *message, const uint64_t *decided);
+/* The last decision of this rank, for hx_agree_left_tell. */
+uint64_t hx_agree_last(const struct hx_members *members);

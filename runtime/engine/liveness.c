@@ -15,6 +15,7 @@
 #include "runtime/engine/liveness.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/ports/ports.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -76,7 +77,7 @@ static void row_look(struct hx_shared *shared, int row)
     int known = atomic_load_explicit(&shared->table[shared->ranks[row]].dead, memory_order_relaxed);
 
     if (row != shared->me && !known && has_ended(shared, row))
-        hx_watch_tell(shared, shared->ranks[row]);
+        hx_watch_tell(shared, shared->ranks[row], 1);
 }
 
 void hx_watch_look_at(struct hx_shared *shared, int rank)
@@ -97,15 +98,23 @@ void hx_watch_look(struct hx_shared *shared)
         row_look(shared, shared->watched = (shared->watched + 1) % shared->n);
 }
 
-void hx_watch_tell(struct hx_shared *shared, int rank)
+void hx_watch_tell(struct hx_shared *shared, int rank, int has_ended)
 {
     uint32_t before = atomic_load_explicit(&shared->header->deaths, memory_order_relaxed);
     uint16_t unknown = 0;
+
+    if (has_ended) /* before dead: a rank that has ended never counts as unreachable in between */
+        atomic_store_explicit(&shared->table[rank].ended, 1, memory_order_release); /* pairs with the acquire in is_over of agree.c */
 
     atomic_compare_exchange_strong_explicit(&shared->table[rank].dead, &unknown, before < UINT16_MAX ? (uint16_t)(before + 1) : UINT16_MAX,
                                             memory_order_relaxed, memory_order_relaxed);
     /* pairs with the acquire in hx_watch_dead */
     atomic_fetch_add_explicit(&shared->header->deaths, 1, memory_order_release);
+}
+
+void hx_watch_tell_gone(struct hx_shared *shared, const struct hx_net *net, int rank)
+{
+    hx_watch_tell(shared, rank, hx_registry.net->has_ended(net, rank));
 }
 
 void hx_watch_tell_abort(struct hx_shared *shared, int rank, const char *text)
@@ -124,7 +133,7 @@ void hx_watch_tell_abort(struct hx_shared *shared, int rank, const char *text)
             return;
     }
     if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
-        hx_watch_tell(shared, rank);
+        hx_watch_tell(shared, rank, 1);
 }
 
 const char *hx_watch_last_words(const struct hx_shared *shared, int rank)

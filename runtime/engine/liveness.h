@@ -25,8 +25,10 @@ int hx_watch_has_finished(const struct hx_shared *shared, int row);
 void hx_watch_look(struct hx_shared *shared);
 /* Check whether this rank of the job has died, if it is on this node. */
 void hx_watch_look_at(struct hx_shared *shared, int rank);
-/* Tell the node that this rank of the job has died. */
-void hx_watch_tell(struct hx_shared *shared, int rank);
+/* Tell the node that this rank of the job has died. has_ended: its process has certainly ended; else it is only unreachable. */
+void hx_watch_tell(struct hx_shared *shared, int rank, int has_ended);
+/* The same for a rank of another node, to which the network has found no way. */
+void hx_watch_tell_gone(struct hx_shared *shared, const struct hx_net *net, int rank);
 /* The same of a rank that has called hx_abort: the text is kept for hx_watch_end. */
 void hx_watch_tell_abort(struct hx_shared *shared, int rank, const char *text);
 /* The text that a rank gave to hx_abort; NULL: it did not call hx_abort, as far as this node knows. */

@@ -122,7 +122,7 @@ static int mate_of(const struct hx_process *process, int rank)
 static void peer_ask(const struct hx_process *process, int rank, const struct hx_control_message *question)
 {
     if (hx_registry.net->ask(process->net, rank, question))
-        hx_watch_tell(process->shared, rank);
+        hx_watch_tell_gone(process->shared, process->net, rank);
 }
 
 void hx_late_ask(struct hx_process *process, int rank, const struct hx_control_message *question, uint64_t waited_ns)
@@ -313,7 +313,7 @@ void hx_stall_end(const struct hx_run *run)
 
     for (struct hx_transfers at = {0}; !known && hx_transfer_next(run, &at);)
         if (at.t->far && at.t->net.done == -HX_ERR_PEER_DEAD)
-            hx_watch_tell(run->engine->process->shared, at.t->net.peer);
+            hx_watch_tell_gone(run->engine->process->shared, run->engine->process->net, at.t->net.peer);
     if (run->engine->process->net)
         pass_on(run);
 }

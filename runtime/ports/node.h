@@ -184,11 +184,13 @@ struct hx_p2p_ring {
     _Alignas(HX_LINE_BYTES) struct hx_p2p_cell cells[];
 };
 
-/* The part of a rank in the agreements of a communicator: see runtime/engine/agree.h. Before its first agreement the rank stores state, then
- * generation with release; a reader acquires generation first. Later the rank writes the words, then stores state with release; a reader
- * acquires state. The words of an agreement stay until all have agreed, so a reader may take its time. */
+/* The part of a rank in the agreements of a communicator: see runtime/engine/agree.h. Before its first agreement the rank stores promise, state
+ * and decided, then generation with release; a reader acquires generation first. Later the rank writes the words, the value and the members,
+ * then stores one of promise, state and decided with release; a reader acquires promise first. A rank that has promised to follow the reader
+ * writes nothing before the reader's proposal, so the reader may take its time. It then looks once more whether the promise still holds. */
 struct hx_agree_line {
-    _Alignas(HX_LINE_BYTES) _Atomic uint64_t state;
+    _Alignas(HX_LINE_BYTES) _Atomic uint64_t promise;
+    _Atomic uint64_t state, decided;
     _Atomic uint64_t generation;    /* 1 + that of the communicator: of another one state tells nothing */
     uint64_t words[HX_AGREE_WORDS]; /* this rank's own */
     uint64_t value[HX_AGREE_WORDS]; /* the proposal that it has made or accepted, */
@@ -249,10 +251,11 @@ struct hx_node_header {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t probe_line; /* the second writes it, and the first measures how long reading takes */
 };
 
-struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead and finished */
+struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead, ended and finished */
     int32_t node;
     int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
     _Atomic uint16_t dead;          /* not 0: a rank of this node has found it dead; ranks found earlier have lower numbers */
+    _Atomic uint16_t ended;         /* 1: if it is dead, its process has certainly ended. 0: it is unreachable, and may run on */
     _Atomic uint16_t finished;      /* 1: a rank of this node knows that this rank leaves, in hx_finalize */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];

@@ -108,8 +108,9 @@ enum hx_control_message_kind {
     HX_MESSAGE_AGREE     /* the sender's part in the agreements of a communicator: runtime/engine/agree.h */
 };
 #define HX_MESSAGE_RANKS 96
+#define HX_UNREACHABLE(rank) (~(rank)) /* in dead: the rank may run on, but could not be reached. The inverse too */
 #define HX_AGREE_WORDS 4 /* that each member gives to an agreement */
-#define HX_MESSAGE_AGREE_MEMBERS 38 /* words: bits for 2432 ranks. If there are more ranks, there are several messages */
+#define HX_MESSAGE_AGREE_MEMBERS 35 /* words: bits for 2240 ranks. If there are more ranks, there are several messages */
 
 struct hx_control_message {
     int32_t kind;    /* enum hx_control_message_kind */
@@ -126,7 +127,7 @@ struct hx_control_message {
             uint64_t match, chunk;
             uint32_t proof, mix; /* mix: the signature expected of the message, XOR the signature bits of the call */
         } doubt; /* ASKS: the message from the receiver of this control message that was dropped in that call. Proof 0: none was dropped */
-        int32_t dead[HX_MESSAGE_RANKS];     /* DEAD: of the job */
+        int32_t dead[HX_MESSAGE_RANKS];     /* DEAD: of the job; negative: HX_UNREACHABLE of it */
         char text[4 * HX_MESSAGE_RANKS];    /* FAILED: why */
         struct {
             int32_t dead;                    /* ABORTED: the rank, where dead[0] is, and its text */
@@ -145,8 +146,9 @@ struct hx_control_message {
             unsigned char data[4 * HX_MESSAGE_RANKS - 3 * sizeof(uint64_t) - sizeof(struct hx_p2p_head)];
         } p2p;
         struct {
-            uint64_t state, words[HX_AGREE_WORDS], value[HX_AGREE_WORDS]; /* AGREE: as in struct hx_agree_line */
+            uint64_t promise, state, decided, words[HX_AGREE_WORDS], value[HX_AGREE_WORDS]; /* AGREE: as in struct hx_agree_line */
             uint32_t at, of;                    /* which of how many messages with the members this is; of 0: without members */
+            uint32_t over, unused;              /* how many members are over, as the sender knew when it sent this */
             uint64_t members[HX_MESSAGE_AGREE_MEMBERS];
         } agree;
     };
@@ -224,6 +226,9 @@ struct hx_net_ops {
      * peer is looked after, and asked by this control message. Returns 1 once it is certain that its endpoint has gone, with its
      * process or host or, if that has lost its network, alone. */
     int (*ask)(struct hx_net *net, int peer, const struct hx_control_message *message);
+    /* ask has returned 1, or a message has failed with HX_ERR_PEER_DEAD. Has the peer's process certainly ended? Else its host may only be
+     * unreachable, and the process may run on. */
+    int (*has_ended)(const struct hx_net *net, int peer);
     /* Tell peer. Never blocks. If it cannot be sent at once, listen's function later gets it as if the peer had asked. */
     void (*tell)(struct hx_net *net, int peer, const struct hx_control_message *message);
     /* Tell peer, as tell does. Returns 1 if the message has been taken over, -1 if peer has gone, else 0: try again after progress. */

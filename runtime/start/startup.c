@@ -271,7 +271,7 @@ hx_status_t hx_world_open(struct hx_opening *how, struct hx_world **out)
     if (status != HX_SUCCESS) {
         failure_log(world, &failure, met, status);
         if (met && failure.status == HX_SUCCESS) /* the others go on, if they have not failed alike: this rank is as good as dead */
-            hx_watch_tell(world->process.shared, world->process.rank);
+            hx_watch_tell(world->process.shared, world->process.rank, 1);
         hx_world_close(world, met);
         return status;
     }

@@ -15,21 +15,21 @@ trap 'exit 1' HUP INT TERM
 cd "$work" || exit 1
 failed=0
 
-# check MODEL NAME holds|breaks [-DVARIANT]
+# check MODEL NAME holds|breaks [-DVARIANT...]
 check()
 {
-    model=$1
-    shift
+    model=$1 name=$2 verdict_wanted=$3
+    shift 3
     # a copy, because pan leaves the trail of a failure beside its model, and sources may be read-only
-    mkdir "$model.$1" && cd "$model.$1" && cp "$here/$model.pml" . || exit 1
+    mkdir "$model.$name" && cd "$model.$name" && cp "$here/$model.pml" . || exit 1
     # -O2 and the largest depth keep each search at seconds; MEMLIM (MB) ends one that a change has made explode
-    if ! { spin ${3+"$3"} -a "$model.pml" && ${CC:-cc} -O2 -w -DSAFETY -DMEMLIM=1500 -o pan pan.c; } >build 2>&1; then
-        echo "FAIL $model $1: the model does not build:"
+    if ! { spin "$@" -a "$model.pml" && ${CC:-cc} -O2 -w -DSAFETY -DMEMLIM=1500 -o pan pan.c; } >build 2>&1; then
+        echo "FAIL $model $name: the model does not build:"
         cat build
         failed=1
     else
         ./pan -m100000 -w22 >result 2>&1
-        judge "$1" "$2"
+        judge "$name" "$verdict_wanted"
     fi
     cd "$work" || exit 1
 }
@@ -72,4 +72,9 @@ parts=$(sed -n 's/^ \*   \(NO_[A-Z_]*\)  .*/\1/p' "$here/agree.pml")
 for part in $parts; do
     check agree "$(echo "$part" | tr '[:upper:]' '[:lower:]')" breaks "-D$part"
 done
+# the network parts: 3:1 and 2:2
+check agree parted_3_1 holds -DCUT=8 -DDEATHS=0
+check agree parted_2_2 holds -DCUT=12 -DDEATHS=0
+check agree parted_no_quorum breaks -DCUT=8 -DDEATHS=0 -DCUT_NO_QUORUM
+check agree parted_no_tie breaks -DCUT=12 -DDEATHS=0 -DCUT_NO_TIE
 exit $failed

@@ -75,7 +75,9 @@ tests_system_messages_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/messages.sh tests/system/revoked.sh
 EXTRA_DIST += tests/system/alone.sh tests/system/start_dies.sh
 
-noinst_PROGRAMS += tests/system/survivors
+noinst_PROGRAMS += tests/system/survivors tests/system/parted
+tests_system_parted_LDADD = libhierax.la
+tests_system_parted_LDFLAGS = $(in_tree)
 tests_system_survivors_LDADD = libhierax.la
 tests_system_survivors_LDFLAGS = $(in_tree)
 noinst_PROGRAMS += tests/system/atomic_rules

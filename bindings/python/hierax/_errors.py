@@ -57,11 +57,15 @@ class RevokedError(Error):
     """A member has revoked the communicator."""
 
 
+class MinorityError(Error):
+    """Most ranks cannot be reached, and may go on without this one. The detail has the numbers."""
+
+
 BY_NAME = {
     "HX_ERR_ARG": ArgError, "HX_ERR_STATE": StateError, "HX_ERR_ENV": EnvError, "HX_ERR_NOMEM": NoMemError,
     "HX_ERR_BOOTSTRAP": BootstrapError, "HX_ERR_TRANSPORT": TransportError, "HX_ERR_TIMEOUT": TimeoutError,
     "HX_ERR_PEER_DEAD": PeerDeadError, "HX_ERR_INTERNAL": InternalError, "HX_ERR_MISMATCH": MismatchError,
-    "HX_ERR_REVOKED": RevokedError,
+    "HX_ERR_REVOKED": RevokedError, "HX_ERR_MINORITY": MinorityError,
 }
 
 

@@ -48,6 +48,7 @@ static void test_strerror(void **state)
         {HX_ERR_TRANSPORT, "HX_ERR_TRANSPORT: "}, {HX_ERR_TIMEOUT, "HX_ERR_TIMEOUT: "},
         {HX_ERR_PEER_DEAD, "HX_ERR_PEER_DEAD: "}, {HX_ERR_INTERNAL, "HX_ERR_INTERNAL: "},
         {HX_ERR_MISMATCH, "HX_ERR_MISMATCH: "}, {HX_ERR_REVOKED, "HX_ERR_REVOKED: "},
+        {HX_ERR_MINORITY, "HX_ERR_MINORITY: "},
     };
 
     (void)state;
@@ -55,7 +56,7 @@ static void test_strerror(void **state)
         assert_memory_equal(hx_strerror(all[i].status), all[i].prefix, strlen(all[i].prefix));
     assert_string_equal(hx_strerror((hx_status_t)-1), "unknown status");
     assert_string_equal(hx_strerror((hx_status_t)1000), "unknown status");
-    assert_string_equal(hx_strerror((hx_status_t)(HX_ERR_REVOKED + 1)), "unknown status");
+    assert_string_equal(hx_strerror((hx_status_t)(HX_ERR_MINORITY + 1)), "unknown status");
 }
 
 static void test_fail(void **state)
