@@ -31,7 +31,7 @@ struct hx_comm_numbers {
     unsigned char states[HX_COMM_NUMBERS]; /* of those below count; a parting number counts as taken */
     uint64_t calls[HX_COMM_NUMBERS];       /* the last call that this process has made in communicators of that number */
     uint32_t generations[HX_COMM_NUMBERS]; /* of the last communicator of that number that this process was in */
-    uint64_t agreed[HX_COMM_NUMBERS];      /* what it has decided last there, once it has freed that: hx_agree_last */
+    uint64_t agreed[HX_COMM_NUMBERS];      /* its last decision there, once it has freed that: hx_agree_last */
     struct hx_comm *comms[HX_COMM_NUMBERS];
     STAILQ_HEAD(, hx_parting) parting; /* the oldest first */
     uint32_t rested[HX_COMM_NUMBERS_RESTING]; /* a ring */

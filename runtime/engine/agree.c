@@ -18,7 +18,7 @@
 
 enum quorum { QUORUM_MAJORITY, QUORUM_ANY }; /* as HX_QUORUM names them */
 
-/* What a member has published, as this rank knows it. Each is a place: a number of an agreement, and 1 + a rank. It only grows. */
+/* The state that a member has published, as this rank knows it. Each is a place: a number of an agreement, and 1 + a rank. It only grows. */
 struct part {
     uint64_t promise; /* which coordinator it follows */
     uint64_t state;   /* the proposal that it has accepted */
