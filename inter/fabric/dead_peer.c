@@ -31,7 +31,7 @@
 #define PATIENCE_NS SECOND_NS
 #define FORGET_NS (60 * SECOND_NS)  /* a peer that this rank has not checked for so long is no longer late */
 #define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions */
-#define SILENT_AGAIN_NS (SECOND_NS / 2) /* the same for another endpoint of that host: it has many, and all are asked one after another */
+#define SILENT_AGAIN_NS (SECOND_NS / 2) /* for another endpoint of a silent host: it has many, and this rank asks one after another */
 #define CERTAIN_NS SECOND_NS        /* a process that ends closes its listener at most so long after its connections */
 #define CERTAIN_STEP_NS 1000000
 #define QUEUE_LENGTH 100            /* connections that certainly fit into a listener's queue */

@@ -39,7 +39,7 @@ static void peek(struct hx_net *net, struct hx_edge *edge, struct hx_path *path)
         hx_chunk_release(net, chunk);
 }
 
-/* Is it time for a look at all peers? The first time only ALL_NS after the first look. */
+/* Is it time to look at all peers? The first call only starts the interval. */
 static int all_are_due(struct hx_net *net)
 {
     const uint64_t now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);

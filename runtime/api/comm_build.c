@@ -156,6 +156,7 @@ void hx_comm_release(struct hx_comm *comm)
     if (comm->next)
         comm->next->link = comm->link;
     hx_comm_hide(comm);
+    comm->world->numbers->agreed[comm->members.id.number] = hx_agree_last(&comm->members);
     comm->world->numbers->comms[comm->members.id.number] = NULL; /* before the network makes progress: control messages that arrive must not find a
                                                           * communicator that is being closed */
     hx_p2p_forget(comm->world->process.p2p, &comm->members.id);
@@ -172,7 +173,6 @@ void hx_comm_release(struct hx_comm *comm)
         if (i > 0)
             free(engine);
     }
-    comm->world->numbers->agreed[comm->members.id.number] = hx_agree_last(&comm->members);
     if (!busy) /* if busy, its number is never used again */
         hx_number_leave(comm, last_call, failed);
     if (comm->members.planner)

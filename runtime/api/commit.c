@@ -4,10 +4,10 @@
  *
  *   RUNS   the call is under way, its input is kept (undo.c)
  *   RAN    it has ended here, well or not. It waits until the calls made before it have committed
- *   OPEN   the members agree (runtime/engine/agree.h): has it completed on all that are there?
+ *   OPEN   the members agree (runtime/engine/agree.h): has the call completed on all members that are alive?
  *   NONE   it has committed, or it is undone: its input comes back
  *
- * The members make calls in one order, so they also commit in that order, whatever call ends first. An agreement gives all of them the same
+ * The members make calls in one order, so they also commit in that order, even if a later call ends first. An agreement gives all of them the same
  * result. If that tells of a failed communicator, all later calls are undone without an agreement: no member completes them.
  *
  * A member that completes its part early waits for the others before its buffers change. When a communicator fails, the runs of its calls are
@@ -35,8 +35,8 @@ hx_status_t hx_commit_enter(struct hx_request *request)
     return hx_undo_keep(&request->undo, &request->call);
 }
 
-/* The communicator's first engine runs no started calls. In the list of the active ones it stands for the commits. It goes to the end,
- * because that list may be walked now. */
+/* comm->engine runs blocking calls only. In the list of active engines it represents the commits. It is appended, because the list may be
+ * being walked. */
 static void commits_activate(struct hx_comm *comm)
 {
     struct hx_engine **link = &comm->world->process.active;
@@ -77,11 +77,11 @@ static void first_end(struct hx_comm *comm, hx_status_t status)
         hx_undo_restore(&request->undo, &request->call);
     request->commit = HX_COMMIT_NONE;
     request->status = status;
-    comm->world->process.moves++; /* waits for it end */
+    comm->world->process.moves++; /* threads that wait for it return */
     hx_request_settle(request, status);
 }
 
-/* agreed: the status of the agreement about the first call, which may be NULL after an error. */
+/* agreed: the status of the agreement about the first call. agreement may be NULL if it is an error. */
 static void first_conclude(struct hx_comm *comm, hx_status_t agreed, const struct hx_agreement *agreement)
 {
     struct hx_request *request = comm->commits.first;

@@ -189,7 +189,8 @@ static int is_gone(const struct hx_agree *a, int rank)
 
     if (rank == a->members->rank)
         return 0;
-    if (atomic_load_explicit(&entry->dead, memory_order_relaxed) || is_over(a, rank) || (near >= 0 && has_closed(a, near)))
+    /* acquire pairs with the release in hx_watch_tell */
+    if (atomic_load_explicit(&entry->dead, memory_order_acquire) || is_over(a, rank) || (near >= 0 && has_closed(a, near)))
         return 1;
     promise = part_of(a, rank).promise;
     return promise >= LEFT_UNKNOWN || (number_of(promise) == a->number && rank_of(promise) > a->members->rank); /* it holds this one for gone */
@@ -205,8 +206,9 @@ static struct census census_take(const struct hx_agree *a)
     struct census census = {0, 0};
 
     for (int rank = 0; rank < a->members->size; rank++) {
-        census.here += !is_gone(a, rank);
-        census.over += (uint32_t)is_over(a, rank);
+        const int gone = is_gone(a, rank); /* once: a rank that ends now is here, or over, and not both */
+        census.here += !gone;
+        census.over += gone && is_over(a, rank);
     }
     return census;
 }
@@ -261,7 +263,9 @@ void hx_agree_tell(const struct hx_process *process, const struct hx_members *me
     const size_t words = member_words(members), each = HX_MESSAGE_AGREE_MEMBERS;
     const int accepted = rank_of(message.agree.state);
 
-    if (accepted != NO_RANK && accepted != rank && members->agree && !is_gone(members->agree, rank))
+    if (members->agree && is_gone(members->agree, rank))
+        message.agree.state = 0;
+    else if (accepted != NO_RANK && accepted != rank && members->agree)
         message.agree.of = (uint32_t)((words + each - 1) / each);
     for (uint32_t at = 0; at == 0 || at < message.agree.of; at++) {
         const size_t from = at * each, n = words - from < each ? words - from : each;
@@ -611,6 +615,8 @@ static void give(struct hx_agree *a, const uint64_t *words)
     if (a->number != 0 && !has_decided(part_mine(a), a->number))
         return; /* it goes on with the one that has timed out */
     a->number++;
+    a->wanted = NO_RANK;
+    a->needs_over = 0;
     memcpy(a->mine->words, words, sizeof(a->mine->words));
     publish(a, &a->mine->state, place_of(a->number, NO_RANK));
     a->told = NO_RANK;
@@ -663,7 +669,7 @@ hx_status_t hx_agree_end(const struct hx_members *members, hx_status_t waited, s
     if (waited == HX_ERR_TIMEOUT)
         return late_fail(a, agreement->name);
     if (a->result == HELD_FOR_DEAD)
-        return hx_fail(HX_ERR_PEER_DEAD, "%s: the other ranks hold this rank for dead", agreement->name);
+        return hx_fail(HX_ERR_PEER_DEAD, "%s: the other ranks treat this rank as dead", agreement->name);
     if (a->result == MINORITY)
         return minority_fail(a, agreement->name);
     if (a->result < 0)

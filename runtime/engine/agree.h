@@ -4,8 +4,9 @@
  * member gives a few words. All members that get a result get the same one: the words of some members, combined, and the list of these
  * members. No plan and no message of a call is used.
  *
- *   gone          a member that has died, or has left, or that this rank could not reach (HX_SILENT), or that holds this rank for gone.
- *                 Once gone, always gone. Only of some gone members is it certain that they take no further step: these are over
+ *   gone          a member that has died or left, that this rank cannot reach (HX_SILENT), or that counts this rank as gone. It stays gone
+ *   over          a gone member that certainly takes no further step: its process has ended, or it has left
+ *   here          not gone
  *   coordinator   the lowest rank that is not gone, as far as a member knows. So a member's coordinator only gets higher
  *   A1  give      a member promises its coordinator to follow it, gives its words, and tells which proposal it has accepted
  *   A2  propose   a coordinator awaits this from all members that are not gone. If one of them, or itself, has accepted a proposal, it
@@ -17,8 +18,8 @@
  *                 a higher rank. Else the others have left it out
  *   A6  quorum    a coordinator proposes and decides only if one of these is true of the members that are not gone for it:
  *                   they are large: more than half of the communicator, or half of it with rank 0
- *                   all other members are over, and each member that is here knows that, as it said together with its promise or acceptance
- *                 Otherwise it is in the minority, and fails. With HX_QUORUM=any it goes on
+ *                   all other members are over, and each member that is here has said so in its promise or its acceptance
+ *                 Otherwise it is in the minority, and fails. With HX_QUORUM=any it continues
  *
  * Two large groups have a member in common. This is Paxos, whose ballots are the coordinators' ranks. "Over" replaces a quorum where
  * most members have died.
@@ -28,16 +29,17 @@
  *   1. A member of both A and G has promised to follow r after it had accepted v from k, since coordinators only get higher. So r
  *      knows the proposal of k, or one between k and r, whose value is v. r proposes v (A2). Hence A and G have no member in common.
  *   2. So A and G are not both large. Only members of G get the proposal of r, so only these accept w from r (A3).
- *   3. If G is not large, all of A were over when r proposed. All live ranks that had accepted v by then are in G, against 1: there are none.
- *   4. If A is not large, all others were over when k decided, and every member of A knew this while it followed k, and
- *      had accepted v. A member of A that follows a higher rank later follows one of A, since it holds the others for gone. That rank has accepted
- *      v itself, and asks only ranks of A. So it proposes v. Hence G has no live rank: w is a matter of ranks that have died.
+ *   3. Suppose that G is not large. Then all members outside G were over when r proposed, so all live ranks are in G. None of them had
+ *      accepted v: r would have learned it (A2). None accepts v later, because all follow r.
+ *   4. Suppose that A is not large. Then all members outside A were over when k decided, and each member of A knew this. A member of A that
+ *      later follows a higher rank follows a member of A. That rank has accepted v and asks only ranks of A, so it proposes v. Hence G has
+ *      no live rank: only ranks that have died can decide w.
  * If both groups were large in all agreements, decisions of ranks that die later are equal too. It follows that a decision needs no value of its
  * own (A5). A rank that has accepted the proposal of b or of a higher one has accepted v.
  *
- * It does not suffice to count the live ranks of each side, without those that are over: let 0, 1, 2, 3 and 4 decide without 5, 6 and 7. Then
- * 2, 3 and 4 die. 0 and 1 go on, and all others are over for these or in their past. If 5, 6 and 7 learn of the deaths and nothing else,
- * they are three against two.
+ * It is not enough to leave out members that are over, and to compare the live ranks of both sides. Example: 0 to 4 decide while 5, 6 and 7
+ * cannot be reached. Then 2, 3 and 4 die. 0 and 1 continue with the decision. If 5, 6 and 7 learn only of the deaths, they are three
+ * against two, and would decide another value.
  *
  * Proof that all live members end. A wait ends with the part of the awaited member, or when it is gone. Then the next coordinator is a higher
  * rank. A coordinator in the minority tells the others which ranks are gone and which are over, so they find the same. A member that
@@ -51,9 +53,9 @@
 
 #include "runtime/engine/engine.h"
 
-/* Ranks count their agreements together, whatever these are about. So a rank may be in one of another kind than the others. */
+/* All agreements of a communicator have one sequence of numbers, whatever their kind. So ranks may meet in one with different kinds. */
 enum hx_agree_kind { HX_AGREE_COMMIT, HX_AGREE_GROW, HX_AGREE_FLAGS, HX_AGREE_MEMBERS, HX_AGREE_MADE };
-/* Those of calls that fail if other ranks have left them for another kind. The others then agree again. */
+/* Kinds that yield: if ranks meet with different kinds, calls of these kinds fail, and the other ranks agree again. */
 #define HX_AGREE_GIVES_WAY (1u << HX_AGREE_COMMIT | 1u << HX_AGREE_GROW)
 
 struct hx_agreement {
@@ -70,8 +72,8 @@ static inline int hx_agreed_has(const struct hx_agreement *agreement, int rank)
 }
 
 /* Agree. Blocking; all members make such calls in the same order. Errors, of this rank alone: HX_ERR_NOMEM, HX_ERR_TRANSPORT; HX_ERR_STATE: another
- * thread is in one; HX_ERR_PEER_DEAD: the others hold this rank for dead; HX_ERR_MINORITY: A6; HX_ERR_TIMEOUT: the next call goes on with this agreement, and with the words given
- * first. */
+ * thread is in one; HX_ERR_PEER_DEAD: the others treat this rank as dead; HX_ERR_MINORITY: A6; HX_ERR_TIMEOUT: the next call continues with
+ * this agreement, and with the words given first. */
 hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, struct hx_agreement *agreement);
 
 /* The same for a caller that does not block. begin gives the words, advance is called until it returns nonzero, end returns the result.
@@ -80,8 +82,9 @@ hx_status_t hx_agree_begin(struct hx_process *process, struct hx_members *member
 int hx_agree_advance(const struct hx_members *members);
 hx_status_t hx_agree_end(const struct hx_members *members, hx_status_t waited, struct hx_agreement *agreement);
 int hx_agree_is_open(const struct hx_members *members);
-/* How long the open one has waited. It waits long: look for deaths. */
+/* How long the open agreement has waited. */
 struct hx_wait_clock *hx_agree_clock(const struct hx_members *members);
+/* The wait is long: look for deaths. */
 void hx_agree_slow(const struct hx_members *members);
 
 /* Tell a member on another node this rank's part. */

@@ -106,8 +106,9 @@ void hx_watch_tell(struct hx_shared *shared, int rank, int has_ended)
     if (has_ended) /* before dead: a rank that has ended never counts as unreachable in between */
         atomic_store_explicit(&shared->table[rank].ended, 1, memory_order_release); /* pairs with the acquire in is_over of agree.c */
 
+    /* release: who sees dead (acquire in is_gone of agree.c) also sees ended */
     atomic_compare_exchange_strong_explicit(&shared->table[rank].dead, &unknown, before < UINT16_MAX ? (uint16_t)(before + 1) : UINT16_MAX,
-                                            memory_order_relaxed, memory_order_relaxed);
+                                            memory_order_release, memory_order_relaxed);
     /* pairs with the acquire in hx_watch_dead */
     atomic_fetch_add_explicit(&shared->header->deaths, 1, memory_order_release);
 }
@@ -132,7 +133,8 @@ void hx_watch_tell_abort(struct hx_shared *shared, int rank, const char *text)
         if (taken == -(1 + rank)) /* another rank of this node is about to do the same */
             return;
     }
-    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed))
+    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed) ||
+        !atomic_load_explicit(&shared->table[rank].ended, memory_order_relaxed))
         hx_watch_tell(shared, rank, 1);
 }
 

@@ -136,7 +136,7 @@ enum mode { PLAIN, BOUNCED, WRITTEN, MODES };
 
 static void rank_run(const char *provider, enum mode mode, size_t chunk, int me, int n, void (*body)(struct world *))
 {
-    struct hx_env env = {.provider = provider, .chunk = (int64_t)chunk};
+    struct hx_env env = {.provider = provider, .chunk = (int64_t)chunk, .silent = 10};
     struct world world = {.me = me, .n = n, .meet = meeting}, *w = &world;
 
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS};
