@@ -103,13 +103,13 @@ static inline hx_status_t hx_call_inner(const char *name, struct hx_comm *comm, 
 /* The kind of a call that is made now. */
 static inline struct hx_call_key hx_call_key_on(const struct hx_comm *comm, struct hx_call_key key)
 {
-    key.shared_alloc = comm->shared_alloc;
-    key.wire = comm->wire;
+    key.manner = comm->manner;
     return key;
 }
 
-/* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. */
-static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key)
+/* The plan of a call that hx_call_check would find nothing wrong with: the like of it has been bound. Else NULL. Always inline, because each
+ * small call would otherwise copy its key. */
+__attribute__((always_inline)) static inline struct hx_bound *hx_call_known(struct hx_comm *comm, struct hx_call_key key)
 {
     if (!hx_world || !comm || comm->members.failed || comm->engine.running != HX_IDLE || comm->world->notices.running || comm->detours)
         return NULL;

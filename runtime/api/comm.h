@@ -122,8 +122,7 @@ struct hx_comm {
     int detours;        /* atomic is set, or a group is open: no call takes the short way */
     struct hx_undo undo; /* of calls that block; empty while one of them has it */
     struct hx_commits commits;
-    int wire;                /* HX_WIRE, or hx_comm_set_wire: as hx_wire_chosen */
-    int shared_alloc;        /* hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
+    HX_CALL_MANNER; /* shared_alloc: hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
     void *inplace_copy;        /* the copy of an in-place call: see enum hx_inplace_copy */
     size_t inplace_copy_bytes;
 };

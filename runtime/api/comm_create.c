@@ -103,7 +103,8 @@ static hx_status_t comm_agree(const struct agreement *a, uint32_t lowest, const 
     worst = status == HX_SUCCESS ? 0 : ((uint64_t)status << 32 | (uint32_t)a->parent->world->process.rank);
     heard = a->agree(a, &worst, 1, HX_MAX);
     if (heard == HX_SUCCESS && worst == 0) {
-        hx_comm_choose_atomic(comm, a->parent->atomic);
+        if (comm)
+            hx_comm_choose_atomic(comm, a->parent->atomic);
         *out = comm;
         return HX_SUCCESS;
     }

@@ -210,7 +210,10 @@ hx_status_t hx_message_probe(struct hx_p2p_call *probe)
     hx_status_t status;
 
     probe->state = HX_P2P_IDLE;
-    if ((status = reason(probe)) != HX_SUCCESS && !comm_of(probe)->members.failed)
+    if ((status = reason(probe)) == HX_SUCCESS || comm_of(probe)->members.failed)
+        return comm_of(probe)->members.failed;
+    hx_progress_all(&comm_of(probe)->world->process); /* a message that it sent before its end is here now: the next look finds it */
+    if (!hx_p2p_find(&comm_of(probe)->world->process, probe->members, probe->rank, probe->tag))
         comm_break(probe, status);
     return comm_of(probe)->members.failed;
 }

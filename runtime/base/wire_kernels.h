@@ -11,6 +11,7 @@
 
 #include "runtime/base/wire.h"
 #include <math.h>
+#include <string.h>
 
 #define WIRE_LANES (WIDE / 4)
 

@@ -20,6 +20,16 @@ struct hx_blocks {
     uint64_t hash;        /* of what the arrays hold, never 0; 0 without counts */
 };
 
+/* A communicator adds these to the keys of its calls. `manner` is both as one number, because each call compares its key. */
+#define HX_CALL_MANNER                                                                                                               \
+    union {                                                                                                                          \
+        struct {                                                                                                                     \
+            int16_t shared_alloc; /* its buffers are taken to be memory of hx_alloc */                                               \
+            int16_t wire;         /* the communicator's wire format, as hx_wire_chosen; 0: none */                                   \
+        };                                                                                                                           \
+        int32_t manner;                                                                                                              \
+    }
+
 /* Calls with the same key can share a bound plan: the key has all but the buffers. */
 struct hx_call_key {
     enum hx_coll coll;
@@ -27,8 +37,7 @@ struct hx_call_key {
     hx_op_t op;     /* HX_SUM where nothing is reduced */
     int root;       /* 0 where there is none */
     uint64_t count; /* as struct hx_sizes */
-    int shared_alloc;    /* its buffers are taken to be memory of hx_alloc */
-    int wire;            /* the communicator's wire format, as hx_wire_chosen; 0: none */
+    HX_CALL_MANNER;
     enum hx_purpose purpose;
     uint64_t about; /* other purposes than HX_FOR_CALL: what else must be the same on all ranks; else 0. See signature.h */
     struct hx_blocks blocks;

@@ -249,8 +249,7 @@ static inline int hx_bound_fits(const struct hx_bound *bound, struct hx_call_key
 {
     return bound && !((bound->key.count ^ key.count) | (bound->key.blocks.hash ^ key.blocks.hash) | (bound->key.coll ^ key.coll) |
                       (bound->key.dtype ^ key.dtype) | (bound->key.op ^ key.op) |
-                      (unsigned)(bound->key.root ^ key.root) | (unsigned)(bound->key.shared_alloc ^ key.shared_alloc) |
-                      (unsigned)(bound->key.wire ^ key.wire) |
+                      (unsigned)(bound->key.root ^ key.root) | (unsigned)(bound->key.manner ^ key.manner) |
                       (bound->key.purpose ^ key.purpose) | (key.purpose ? bound->key.about ^ key.about : 0)) &&
            (!key.blocks.hash || hx_bound_fits_blocks(bound, &key.blocks));
 }
