@@ -108,11 +108,6 @@ c10d::ErrorType Backend::getError()
 }
 #endif
 
-static void memory_free(void *memory)
-{
-    hx_free(nullptr, memory);
-}
-
 at::Tensor Backend::memory(int64_t bytes)
 {
     void *memory = nullptr;
@@ -120,7 +115,8 @@ at::Tensor Backend::memory(int64_t bytes)
 
     if (status != HX_SUCCESS)
         fail("empty", status, group_.comm);
-    return at::from_blob(memory, {bytes}, memory_free, at::TensorOptions().dtype(at::kByte));
+    const auto release = [comm = group_.comm](void *data) { hx_free(comm, data); }; // once comm is closed, hx_finalize does that
+    return at::from_blob(memory, {bytes}, release, at::TensorOptions().dtype(at::kByte));
 }
 
 } // namespace hierax
