@@ -104,12 +104,13 @@ typedef enum hx_status {
                            * Hierax. A warning says the same after 5 s, or after a quarter of
                            * HX_TIMEOUT if that is less. hx_test returns this error too, if it is
                            * called at least once a second during that time */
-    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died, or is in hx_finalize and makes
-                           * no other call. The detail names the rank and says which of the two.
-                           * Ranks of the same node detect a death within tenths of a second,
-                           * other ranks within seconds. If a whole node vanishes, for example by
-                           * loss of power, the others detect this within 15 s. If they cannot
-                           * distinguish it from a slow node, they get HX_ERR_TIMEOUT */
+    HX_ERR_PEER_DEAD = 8, /* a rank of the communicator has died, cannot be reached, or is in
+                           * hx_finalize and makes no other call. The detail names the rank and
+                           * says which of these. Ranks of the same node detect a death within
+                           * tenths of a second, other ranks within seconds. If a whole node
+                           * vanishes, for example by loss of power, the others detect this a few
+                           * seconds after HX_SILENT over TCP. If they cannot distinguish it from
+                           * a slow node, they get HX_ERR_TIMEOUT */
     HX_ERR_INTERNAL = 9,  /* a fault of Hierax itself */
     HX_ERR_MISMATCH = 10, /* ranks made different calls, or the same call with different
                            * arguments. A rank detects the mismatch when it exchanges data with
@@ -122,10 +123,11 @@ typedef enum hx_status {
                            * If the calls differ, no data moves, and the communicator stays
                            * usable */
     HX_ERR_REVOKED = 11,  /* a rank has called hx_comm_revoke for this communicator */
-    HX_ERR_MINORITY = 12  /* ranks agree about what to do after a failure, and this rank is on the
-                           * smaller side of a network that has parted. The ranks on the other side
-                           * cannot be reached, and may still run: see HX_QUORUM. The detail has
-                           * the numbers */
+    HX_ERR_MINORITY = 12  /* the network has parted, and this rank reaches too few ranks of the
+                           * communicator: see HX_QUORUM. The other ranks may still run and
+                           * continue. hx_comm_agree, hx_comm_shrink, hx_comm_grow and atomic
+                           * collectives return it. End the process, or start it again as a new
+                           * member when the network works. The detail has the numbers */
 } hx_status_t;
 
 /* Element types. Their numbers do not change between versions. */
@@ -633,8 +635,9 @@ HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
  *    for all ranks.
  *  - A rank whose call has failed must go on: by hx_comm_agree, hx_comm_shrink, hx_comm_free or
  *    hx_finalize. Until then ranks that have completed the call may wait for it, up to HX_TIMEOUT.
- *  - If a rank waits for an agreement longer than HX_TIMEOUT, or if the others hold it for dead, its call
- *    fails. The same call may have completed on other ranks.
+ *  - There are three exceptions. A rank waits for an agreement longer than HX_TIMEOUT, or the others
+ *    treat it as dead, or it gets HX_ERR_MINORITY because the network has parted. Then its call fails,
+ *    and the same call may have completed on other ranks.
  *  - hx_request_free of a request whose communicator has failed may wait for the agreement.
  *  - The following are not atomic. Messages (hx_send, hx_recv and their forms) have only two ranks.
  *    hx_alloc, hx_state_sync and functions that create communicators say themselves what they leave
@@ -650,13 +653,15 @@ HX_PUBLIC hx_status_t hx_comm_set_atomic(hx_comm_t *comm, int on);
 
 /* Choose how sums and averages of float32 and float64 on comm cross between nodes. Formats of fewer
  * bits are "bf16", "fp16", "fp8" and "int8"; "off" is exact. This replaces HX_WIRE for comm. Elements
- * travel in blocks of 64 to 256 with a common scale. The format holds for hx_allreduce, hx_reduce and
+ * travel in blocks, each with one scale. The format holds for hx_allreduce, hx_reduce and
  * hx_reduce_scatter in all their forms, if it takes less time. Inside nodes, and for other types
  * and operations, nothing changes. All ranks get the same bits. Infinities and NaN arrive
  * where the exact sum has them. coll_plan explain states how much finite sums may differ. All ranks
- * of comm choose the same format before their next call on comm. If they do not, that call fails with
- * HX_ERR_MISMATCH. Calls that were prepared before keep their format. Local.
- * Errors: HX_ERR_ARG if there is no such format; the detail lists all. HX_ERR_STATE. */
+ * of comm choose the same format before their next call on comm. If they do not, the next sum that
+ * could use a format fails with HX_ERR_MISMATCH. Communicators that are made from comm begin with
+ * HX_WIRE: choose again, also after hx_comm_shrink. Calls that were prepared before keep their format. Local.
+ * Errors: HX_ERR_ARG if there is no such format; the detail lists all. HX_ERR_STATE. The error of
+ * comm if it has failed. */
 HX_PUBLIC hx_status_t hx_comm_set_wire(hx_comm_t *comm, const char *format);
 
 /* End all calls on comm: on every rank of comm, calls that are under way and later ones return
@@ -687,15 +692,18 @@ HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *c
  *  - Memory of hx_alloc stays valid until hx_free or hx_finalize, also if its communicator has failed or
  *    is freed. Calls of any communicator can use it.
  *  - Requests of a failed communicator end with its error. The program must still release them.
- *  - A host that does not answer for HX_SILENT seconds counts as lost, but its ranks may still run. If the
- *    network parts, only one part can agree and shrink: more than half of the ranks of comm, or the half
- *    with rank 0. The others get HX_ERR_MINORITY or HX_ERR_PEER_DEAD. If all other ranks
- *    have certainly ended, the survivors continue, however few they are. So shrink the newest
- *    communicator: its dead ranks do not count any more. HX_QUORUM=any lets each part continue. */
+ *  - Over TCP, a host that does not answer for HX_SILENT seconds counts as lost. Over EFA the device
+ *    reports it. The ranks of such a host may still run. If the network parts, at most one part can
+ *    agree and shrink: more than half of the ranks of comm, or the half with rank 0. Ranks of other
+ *    parts get HX_ERR_MINORITY or HX_ERR_PEER_DEAD. If all other ranks have certainly ended, the
+ *    survivors continue, however few they are. Shrink the newest communicator: ranks that were left
+ *    out before are not members of it, so they do not count. HX_QUORUM=any lets each part continue.
+ *    A firewall must drop packets: a host that refuses a connection tells that the process there has
+ *    ended. */
 
 /* Agree with all ranks of comm that are alive. This works also after comm has failed or was
- * revoked, and while ranks die. All ranks that get HX_SUCCESS get the same values. The values of
- * every rank that is alive when the call returns are in them. *flags: in, the value of this rank;
+ * revoked, and while ranks die. All ranks that get HX_SUCCESS get the same values. They
+ * include the value of every rank that gets HX_SUCCESS. *flags: in, the value of this rank;
  * out, the bit-wise AND of all. *completed: the number of blocking collective calls on comm that
  * every rank has completed, counted since comm was created. completed may be NULL. Calls that were
  * started, and calls that were recorded in a group, do not count.
@@ -703,11 +711,12 @@ HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *c
  * Blocking. All ranks of comm must call hx_comm_agree and hx_comm_shrink in the same order, and in
  * one thread at a time. A rank that waits in another call on comm does not join: call
  * hx_comm_revoke before. A rank that has freed comm or is in hx_finalize counts as dead.
- * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TRANSPORT. HX_ERR_MINORITY if most of the
- * other ranks cannot be reached and may still run. HX_ERR_PEER_DEAD if the others
- * have agreed without this rank, because they could not reach it. HX_ERR_TIMEOUT if a rank that is
- * alive does not make the call within HX_TIMEOUT. The next such call on this rank then continues with
- * the values of this one. After an error *flags is unchanged. */
+ * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TRANSPORT. HX_ERR_MINORITY if this rank
+ * reaches at most half of the ranks of comm, itself included, and some of the others may still run. A
+ * half with rank 0 suffices to continue. Ranks of comm that died earlier count as not reached.
+ * HX_ERR_PEER_DEAD if the others have agreed without this rank, because they could not reach it.
+ * HX_ERR_TIMEOUT if a rank that is alive does not make the call within HX_TIMEOUT. The next such call
+ * on this rank then continues with the values of this one. After an error *flags is unchanged. */
 HX_CALL hx_status_t hx_comm_agree(hx_comm_t *comm, int *flags, uint64_t *completed);
 
 /* Create a communicator of the ranks of comm that are alive, in their old order. This works also
@@ -782,7 +791,8 @@ HX_CALL hx_status_t hx_state_sync(hx_comm_t *comm, const hx_state_entry_t *entri
  * must not change while the request exists.
  *
  * All ranks start the collectives of a communicator (hx_i<name> and hx_start) in the same order;
- * messages between two ranks have no place in this order. Calls may complete in any order. Any number of calls may be active, with blocking calls between them.
+ * messages between two ranks have no place in this order. Calls may complete in any order, except on an
+ * atomic communicator. Any number of calls may be active, with blocking calls between them.
  * Started calls make progress while the process is in a function of Hierax; with
  * HX_PROGRESS_THREAD=1 also at other times. hx_i<name>, hx_<name>_init and hx_start do not block.
  * Errors: those of <name>, at once or from hx_test and hx_wait. */
@@ -935,7 +945,8 @@ HX_CALL hx_status_t hx_request_notify(hx_request_t *request, hx_notify_fn_t *fn,
  * Errors: HX_ERR_ARG if request or fd is NULL. HX_ERR_NOMEM if no descriptor is left. */
 HX_CALL hx_status_t hx_request_fd(hx_request_t *request, int *fd);
 
-/* Release a request of hx_<name>_init. Does not block.
+/* Release a request of hx_<name>_init. Does not block, except on an atomic communicator that has
+ * failed: see hx_comm_set_atomic.
  * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it
  * complete. */
 HX_PUBLIC hx_status_t hx_request_free(hx_request_t *request);

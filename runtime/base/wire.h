@@ -5,8 +5,9 @@
  *
  *   | scale: exponent, fraction | code 0 | code 1 | ... |      scale = (1 + fraction / 2^15) * 2^exponent
  *
- * The exponent is that of the block's largest finite number, so that huge and tiny blocks lose no more than others. A number's error is
- * at most `bound` times the largest finite number of its block, plus the least number of its type where such numbers round again.
+ * The exponent is that of the block's largest finite number, so that huge and tiny blocks lose no more than others. The error of a number
+ * is at most `bound` times the largest finite number of its block. Subnormal results are rounded once more, by at most the smallest number
+ * of the type.
  * Infinities and NaN stay what they are and do not change their block's scale. All CPUs compute the same bits.
  */
 #pragma once
@@ -16,11 +17,11 @@
 
 /* A row for each format.
  *   kind      FLOATS: codes are floats of `mantissa` bits; the block's largest number has the exponent field `top`.
- *             LEVELS: codes are integers from -levels to levels; the scale stands for `levels`
+ *             LEVELS: codes are integers from -levels to levels; the code `levels` means the scale itself
  *   bits      of a code
  *   block     elements that share a scale
- *   bound     of an element's error, in parts of the largest number of its block
- *   reads     to encode a byte and to decode it takes a core as long as to read so many in a reduction. Measured with AVX2 and AVX-512 on
+ *   bound     the largest error of an element, as a fraction of the largest number of its block
+ *   reads     a core encodes and decodes one byte in the time in which a reduction reads this many bytes. Measured with AVX2 and AVX-512 on
  *             float32, where a reduction reads 10 GB/s: bf16 7 and 13 GB/s, int8 5 and 6 GB/s */
 #define HX_WIRES(FLOATS, LEVELS)                                                                                          \
     /*     ID    name  bits block  mantissa top  bound     reads about */                                                  \
