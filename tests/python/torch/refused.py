@@ -6,9 +6,7 @@ import torch.distributed as dist
 from job import begin, end, refuses
 
 rank, size = begin()
-refuses("a sparse tensor", ["sparse"], dist.broadcast, torch.eye(3).to_sparse(), 0)
 refuses("a maximum of sparse tensors", ["SUM"], dist.all_reduce, torch.eye(3).to_sparse(), dist.ReduceOp.MAX)
-refuses("sparse rows", ["SparseCsr", "sparse_coo"], dist.all_reduce, torch.eye(3).to_sparse_csr())
 refuses("sparse tensors of other shapes", ["ranks", "differ"], dist.all_reduce, torch.eye(3 + rank).to_sparse())
 refuses("AVG of integers", ["AVG of Int", "SUM"], dist.all_reduce, torch.ones(3, dtype=torch.int32), dist.ReduceOp.AVG)
 refuses("BAND of floats", ["BAND", "Float"], dist.all_reduce, torch.ones(3), dist.ReduceOp.BAND)

@@ -80,7 +80,7 @@ Work Backend::allreduce_sparse(Tensors &tensors, const c10d::AllreduceOptions &o
     told->keep(shape);
     told->keep(shapes);
     told->start(hx_allgather, hx_iallgather, shape.data_ptr(), shapes.data_ptr(), static_cast<size_t>(SHAPE), HX_INT64, group_.comm);
-    made(kind, told, opts.timeout, {}, {})->wait(c10d::kUnsetTimeout);
+    made(kind, told, opts.timeout, {}, {})->wait(kNoTimeout);
     check_shapes(name, shapes, getRank());
 
     call->group_begin();
