@@ -664,6 +664,19 @@ HX_PUBLIC hx_status_t hx_comm_set_atomic(hx_comm_t *comm, int on);
  * comm if it has failed. */
 HX_PUBLIC hx_status_t hx_comm_set_wire(hx_comm_t *comm, const char *format);
 
+/* Measure the links between the nodes of comm now, and let rings pass the nodes in the best order. Its
+ * slowest link is the fastest that there can be. HX_RING_ORDER=auto does so when a world starts, and when it
+ * has grown. This call does it again: after hx_comm_shrink, or when links have become slower. Ranks
+ * keep their numbers. Rings may add in another order from then on, so the last bits of sums of floats
+ * may change. Blocking; all ranks of comm call it, and no thread uses comm meanwhile. n nodes are
+ * measured in about n rounds of some tenths of a second. HX_TIMEOUT bounds each round. Up to 3 nodes
+ * have only one ring, and nothing is measured. Only comm changes. Communicators that are made later
+ * begin with the order of the world communicator.
+ * Errors: those of hx_allreduce. The following are the same on all ranks and leave comm usable.
+ * HX_ERR_STATE if a rank has requests of comm, prepared or started. HX_ERR_ARG if comm has more than
+ * 1024 nodes. HX_ERR_NOMEM. */
+HX_CALL hx_status_t hx_comm_reorder(hx_comm_t *comm);
+
 /* End all calls on comm: on every rank of comm, calls that are under way and later ones return
  * HX_ERR_REVOKED, within tenths of a second. This holds also if comm has failed with another
  * error before, here or elsewhere. A call that completes at that time may still succeed. Local; any thread may call it, also while other threads are in
