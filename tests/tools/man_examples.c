@@ -91,7 +91,7 @@ hx_comm_set_timeout(world, 30);
 hx_comm_set_atomic(world, 1);
 /* end */
 /* hx_comm_reorder */
-hx_comm_reorder(world); /* as all ranks do */
+status = hx_comm_reorder(world); /* as all ranks do */
 /* end */
 /* hx_comm_set_wire */
 hx_comm_set_wire(world, "bf16"); /* as all ranks do */
