@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DDP, DDP with gradients in bfloat16, and FSDP train: the weights are bit-equal on all ranks, and those of one process."""
+"""DDP, DDP with gradients in fewer bits, and FSDP train: the weights are bit-equal on all ranks, and those of one process."""
 import copy
 
 import torch
@@ -46,6 +46,15 @@ check("DDP", weights(train(DDP(copy.deepcopy(first), bucket_cap_mb=0.01), rank))
 half = DDP(copy.deepcopy(first), bucket_cap_mb=0.01)
 half.register_comm_hook(None, hierax.torch.bf16_hook)
 check("DDP with bf16_hook", weights(train(half, rank)), 1e-2)
+for format in "bf16", "int8":
+    coded = DDP(copy.deepcopy(first), bucket_cap_mb=0.01)
+    coded.register_comm_hook(None, hierax.torch.wire_hook(format))
+    check(f"DDP with wire_hook of {format}", weights(train(coded, rank)), 1e-2)
+try:
+    hierax.torch.set_wire("int7")
+    raise AssertionError("set_wire takes int7")
+except dist.DistBackendError as error:
+    assert "off|bf16|fp16|fp8|int8" in str(error), error
 sharded = train(FSDP(copy.deepcopy(first), device_id=torch.device("cpu")), rank)
 with FSDP.summon_full_params(sharded):
     check("FSDP", weights(sharded), 1e-5)

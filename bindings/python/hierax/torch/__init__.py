@@ -37,9 +37,9 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 
 from . import _backend, launcher
-from .hooks import bf16_hook
+from .hooks import bf16_hook, wire_hook
 
-__all__ = ["abort", "bf16_hook", "empty"]
+__all__ = ["abort", "bf16_hook", "empty", "set_wire", "wire_hook"]
 
 _groups = {}  # by the name that torch gives, in the order of their creation
 
@@ -111,6 +111,13 @@ def abort(group=None):
     """End a group's calls: those under way and later ones raise on all its members, within tenths of a second. Any thread
     may call it. After that the group can only be destroyed."""
     _backend_of(group, "abort").abort()
+
+
+def set_wire(format, group=None):
+    """Let sums and averages of float32 and float64 in the group cross nodes in fewer bits: "bf16", "fp16", "fp8", "int8"; "off": exactly.
+    Inside nodes nothing changes, and all ranks get the same bits. All members call it before their next call. hx_comm_set_wire(3)
+    and HX_WIRE in hierax-tuning(7) tell more."""
+    _backend_of(group, "set_wire").set_wire(format)
 
 
 def empty(*size, dtype=None, group=None):

@@ -97,6 +97,12 @@ void Backend::setTimeout(std::chrono::milliseconds timeout)
     timeout_ = timeout;
 }
 
+void Backend::setWire(const std::string &format)
+{
+    TORCH_CHECK(group_.comm, "hierax: set_wire: the process group has been destroyed");
+    world_set_wire(group_, format);
+}
+
 #ifdef C10D_BACKEND_HAS_RECONFIGURE
 c10d::ErrorType Backend::getError()
 {

@@ -65,6 +65,8 @@ public:
     void shutdown();
     // Of calls without a time-out of their own, from the next one on. All members call it.
     void setTimeout(std::chrono::milliseconds timeout);
+    // How sums cross nodes: hx_comm_set_wire. All members call it.
+    void setWire(const std::string &format);
 #ifdef C10D_BACKEND_HAS_RECONFIGURE // c10d then also has ErrorType
     c10d::ErrorType getError() override;
 #endif

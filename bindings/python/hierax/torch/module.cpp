@@ -27,6 +27,7 @@ PYBIND11_MODULE(_backend, module)
         .def("leave", &hierax::Backend::leave, py::arg("orderly"), Released())
         .def("abort", &hierax::Backend::abort, Released())
         .def("_set_default_timeout", &hierax::Backend::setTimeout, py::arg("timeout"), Released())
+        .def("set_wire", &hierax::Backend::setWire, py::arg("format"), Released())
         .def("memory", &hierax::Backend::memory, py::arg("nbytes"), Released());
     module.def("stop", hierax::completer_stop, Released());
 }

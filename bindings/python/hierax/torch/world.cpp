@@ -162,6 +162,14 @@ void world_set_timeout(const Group &group, std::chrono::milliseconds timeout)
         fail("set_timeout", status, group.comm);
 }
 
+void world_set_wire(const Group &group, const std::string &format)
+{
+    const hx_status_t status = hx_comm_set_wire(group.comm, format.c_str());
+
+    if (status != HX_SUCCESS)
+        fail("set_wire", status, group.comm);
+}
+
 void world_leave(Group &group, bool orderly)
 {
     const std::lock_guard<std::mutex> lock(world.mutex);

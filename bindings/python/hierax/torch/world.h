@@ -26,6 +26,9 @@ Group world_join(const c10::intrusive_ptr<c10d::Store> &store, int rank, const s
 // Let calls of the group wait so long for progress, from the next one on. All members call it. Throws.
 void world_set_timeout(const Group &group, std::chrono::milliseconds timeout);
 
+// Let sums on the group cross nodes in this format: hx_comm_set_wire. All members call it. Throws.
+void world_set_wire(const Group &group, const std::string &format);
+
 // Leave a group. The last group also stops Hierax: this waits until all ranks of the world have left their groups. `orderly`
 // false: an exception ends this process. Hierax then stays as it is, and for the other ranks this rank dies with its process.
 void world_leave(Group &group, bool orderly);
