@@ -958,6 +958,17 @@ HX_CALL hx_status_t hx_request_notify(hx_request_t *request, hx_notify_fn_t *fn,
  * Errors: HX_ERR_ARG if request or fd is NULL. HX_ERR_NOMEM if no descriptor is left. */
 HX_CALL hx_status_t hx_request_fd(hx_request_t *request, int *fd);
 
+/* What a thread calls while it waits in Hierax, ctx as it was passed. */
+typedef void hx_idle_fn_t(void *ctx);
+
+/* Let threads of the program that wait in a function of Hierax call fn again and again. So another
+ * library makes progress meanwhile: for example, an MPI delivers a message that another rank
+ * awaits. fn runs after some 10 us of waiting, then at least every millisecond. It must return soon,
+ * and must not call Hierax. Several threads may call it at once. NULL ends this. Call it while no
+ * other thread is in a function of Hierax, also before hx_init. Local.
+ * Errors: none. */
+HX_PUBLIC hx_status_t hx_on_idle(hx_idle_fn_t *fn, void *ctx);
+
 /* Release a request of hx_<name>_init. Does not block, except on an atomic communicator that has
  * failed: see hx_comm_set_atomic.
  * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it

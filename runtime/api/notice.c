@@ -161,3 +161,9 @@ hx_status_t hx_request_fd(hx_request_t *request, int *fd)
     *fd = request->fd;
     return HX_SUCCESS;
 }
+
+hx_status_t hx_on_idle(hx_idle_fn_t *fn, void *ctx)
+{
+    hx_idle_set(fn, ctx);
+    return HX_SUCCESS;
+}

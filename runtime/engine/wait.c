@@ -29,6 +29,7 @@
 #define SPIN_CLOCK 4096         /* looks of a long spin from one reading of the clock to the next */
 #define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
 #define NAP_NS 1000000          /* if no process rings */
+#define IDLE_NAP_NS 200000      /* if the program has something to do meanwhile */
 #define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
 #define POLL_STEP_MAX_NS 1000000
 
@@ -144,12 +145,24 @@ static inline void give_way(struct hx_waiter *w)
     }
 }
 
+/* Of the program: it goes on with its own while a thread waits here. */
+static hx_idle_fn_t *idle_fn;
+static void *idle_ctx;
+
+void hx_idle_set(hx_idle_fn_t *fn, void *ctx)
+{
+    idle_fn = fn;
+    idle_ctx = ctx;
+}
+
 static void yield(struct hx_waiter *w)
 {
     int locked = w->inside->locked;
 
     if (locked)
         let_go(w, w->polling);
+    if (idle_fn)
+        idle_fn(idle_ctx);
     sched_yield();
     if (locked)
         hx_inside_lock(w->inside);
@@ -315,30 +328,6 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
     return 0;
 }
 
-hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait)
-{
-    int (*look)(void *) = wait->look;
-    void *ctx = wait->ctx;
-    hx_status_t status = HX_SUCCESS;
-    uint64_t since = 0;
-
-    w->awaited = HX_AWAITED_ANY;
-    if (look(ctx))
-        return HX_SUCCESS;
-    HX_PROBE_WAIT_BEGIN(ctx, since);
-    if (spin_phase(w, look, ctx, w->spin)) {
-        w->spun++;
-    } else if (w->blocks == 0 && yield_phase(w, look, ctx)) {
-        w->yielded++;
-    } else {
-        w->blocks -= w->blocks > 0;
-        w->blocked++;
-        status = hx_sleep_until(w, wait);
-    }
-    HX_PROBE_WAIT_END(ctx, since, status);
-    return status;
-}
-
 hx_status_t hx_wait_check(const struct hx_wait *wait)
 {
     struct hx_wait_clock *wait_clock = wait->wait_clock;
@@ -360,16 +349,60 @@ static uint64_t sleep_ns(const struct hx_waiter *w, const struct hx_wait *wait, 
     return wait->timeout_s > 0 && left < (double)ns ? (uint64_t)(left > NAP_NS ? left : NAP_NS) : ns;
 }
 
-hx_status_t hx_sleep_until(struct hx_waiter *w, const struct hx_wait *wait)
+static void idle(struct hx_waiter *w, hx_idle_fn_t *fn)
 {
-    uint64_t step = w->net && w->net_ops->wait_fd(w->net) < 0 ? POLL_STEP_MIN_NS : 0;
+    int locked = w->inside->locked;
+
+    if (locked)
+        let_go(w, w->polling);
+    fn(idle_ctx);
+    if (locked)
+        hx_inside_lock(w->inside);
+}
+
+/* fn: NULL in a thread of Hierax. */
+static hx_status_t sleep_until(struct hx_waiter *w, const struct hx_wait *wait, hx_idle_fn_t *fn)
+{
+    uint64_t step = w->net && w->net_ops->wait_fd(w->net) < 0 ? POLL_STEP_MIN_NS : 0, ns;
     hx_status_t status = hx_wait_check(wait);
 
     while (status == HX_SUCCESS) {
-        if (sleep_once(w, wait->look, wait->ctx, sleep_ns(w, wait, step)) || wait->look(wait->ctx))
+        ns = sleep_ns(w, wait, step);
+        if (sleep_once(w, wait->look, wait->ctx, fn && ns > IDLE_NAP_NS ? IDLE_NAP_NS : ns) || wait->look(wait->ctx))
             return HX_SUCCESS;
+        if (fn)
+            idle(w, fn);
         step = 2 * step < POLL_STEP_MAX_NS ? 2 * step : POLL_STEP_MAX_NS;
         status = hx_wait_check(wait);
     }
+    return status;
+}
+
+hx_status_t hx_sleep_until(struct hx_waiter *w, const struct hx_wait *wait)
+{
+    return sleep_until(w, wait, NULL);
+}
+
+hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait)
+{
+    int (*look)(void *) = wait->look;
+    void *ctx = wait->ctx;
+    hx_status_t status = HX_SUCCESS;
+    uint64_t since = 0;
+
+    w->awaited = HX_AWAITED_ANY;
+    if (look(ctx))
+        return HX_SUCCESS;
+    HX_PROBE_WAIT_BEGIN(ctx, since);
+    if (spin_phase(w, look, ctx, w->spin)) {
+        w->spun++;
+    } else if (w->blocks == 0 && yield_phase(w, look, ctx)) {
+        w->yielded++;
+    } else {
+        w->blocks -= w->blocks > 0;
+        w->blocked++;
+        status = sleep_until(w, wait, idle_fn);
+    }
+    HX_PROBE_WAIT_END(ctx, since, status);
     return status;
 }

@@ -17,6 +17,7 @@
 
 #include "runtime/ports/node.h"
 #include "runtime/ports/transport.h"
+#include <hierax.h>
 #include <pthread.h>
 
 /* The rank that the last look awaited in vain. If a rank's mate has something to do, the rank yields their processing unit at
@@ -76,6 +77,9 @@ void hx_inside_unlock(struct hx_inside *inside);
 /* Share inside with other waiters, and part from them again. The caller holds the lock, if the process has several threads. */
 void hx_waiter_join(struct hx_waiter *w, struct hx_inside *inside);
 void hx_waiter_part(struct hx_waiter *w);
+
+/* See hx_on_idle. */
+void hx_idle_set(hx_idle_fn_t *fn, void *ctx);
 
 /* A wait: its condition and its limits. */
 struct hx_wait {

@@ -252,6 +252,9 @@ status = hx_request_fd(request, &ready.fd);
 poll(&ready, 1, -1); /* with HX_PROGRESS_THREAD=1 */
 status = hx_wait(request);
 /* end */
+/* hx_on_idle */
+hx_on_idle(mpi_progress, NULL); /* it calls MPI_Iprobe */
+/* end */
 /* hx_comm_grow hx_comm_wait_size */
 int size = 0;
 hx_comm_t *bigger = NULL;

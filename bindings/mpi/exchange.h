@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the ranks meet before Hierax connects them: keys and values over MPI's own all-gather. */
+#ifndef HXMPI_EXCHANGE_H
+#define HXMPI_EXCHANGE_H
+
+#include <hierax.h>
+#include <stddef.h>
+
+struct hxmpi_text {
+    char *bytes; /* lines "key value\n" */
+    size_t used;
+};
+
+struct hxmpi_exchange {
+    int rank, size;
+    struct hxmpi_text mine; /* put since the last fence */
+    struct hxmpi_text all;  /* of all ranks, until the last fence */
+};
+
+/* Returns 0 if there is no memory. Close it in any case. */
+int hxmpi_exchange_open(struct hxmpi_exchange *exchange, int rank, int size);
+hx_bootstrap_t hxmpi_exchange_callbacks(struct hxmpi_exchange *exchange);
+void hxmpi_exchange_close(struct hxmpi_exchange *exchange);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "side.h"
+#include "hxmpi.h"
+#include <limits.h>
+#include <stdlib.h>
+
+/* MPI packs and unpacks at most INT_MAX bytes at once. */
+static void pack(const struct hxmpi_side *side, char *user, size_t count, char *copy, int load)
+{
+    const size_t most = side->element ? INT_MAX / side->element : count;
+
+    while (count && side->element) {
+        const size_t now = count < most ? count : most;
+        const int bytes = (int)(now * side->element);
+        int at = 0;
+        if (load)
+            PMPI_Pack(user, (int)now, side->type, copy, bytes, &at, MPI_COMM_SELF);
+        else
+            PMPI_Unpack(copy, bytes, &at, user, (int)now, side->type, MPI_COMM_SELF);
+        user += (MPI_Aint)now * side->extent;
+        copy += bytes;
+        count -= now;
+    }
+}
+
+static void blocks_pack(const struct hxmpi_side *side, int load)
+{
+    for (int i = 0; i < side->blocks; i++)
+        pack(side, side->user + side->user_displs[i] * side->extent, side->user_counts[i], (char *)side->copy + side->displs[i], load);
+}
+
+static int side_begin(struct hxmpi_side *side, const void *buffer, MPI_Datatype type, int flags)
+{
+    MPI_Aint lower;
+    int row;
+
+    *side = (struct hxmpi_side){.data = (void *)buffer, .user = (char *)buffer, .type = type, .flags = flags};
+    row = hxmpi_is_contiguous(type, &side->element);
+    side->extent = (MPI_Aint)side->element;
+    if (!row)
+        PMPI_Type_get_extent(type, &lower, &side->extent);
+    return row;
+}
+
+static int copy_make(struct hxmpi_side *side)
+{
+    side->data = side->copy = malloc(side->bytes ? side->bytes : 1);
+    return side->copy != NULL;
+}
+
+int hxmpi_side_open(struct hxmpi_side *side, const void *buffer, size_t count, MPI_Datatype type, int flags)
+{
+    const int row = side_begin(side, buffer, type, flags);
+
+    side->bytes = count * side->element;
+    if (row)
+        return 1;
+    if (!copy_make(side))
+        return 0;
+    if (flags & HXMPI_LOAD)
+        pack(side, side->user, count, side->copy, 1);
+    return 1;
+}
+
+int hxmpi_side_open_blocks(struct hxmpi_side *side, const void *buffer, int blocks, const size_t *counts, const MPI_Aint *displs,
+                           MPI_Datatype type, int flags)
+{
+    const int row = side_begin(side, buffer, type, flags);
+    MPI_Aint least = PTRDIFF_MAX;
+
+    side->counts = malloc((size_t)blocks * 2 * sizeof(*side->counts));
+    if (!side->counts)
+        return 0;
+    side->displs = side->counts + blocks;
+    side->user_counts = counts;
+    side->user_displs = displs;
+    side->blocks = blocks;
+    for (int i = 0; i < blocks; i++)
+        least = counts[i] && displs[i] < least ? displs[i] : least;
+    for (int i = 0; i < blocks; i++) {
+        side->counts[i] = counts[i] * side->element;
+        side->displs[i] = !row ? side->bytes : counts[i] ? (size_t)((displs[i] - least) * side->extent) : 0;
+        side->bytes += side->counts[i];
+    }
+    if (row) {
+        side->data = side->bytes ? side->user + least * side->extent : side->user;
+        return 1;
+    }
+    if (!copy_make(side))
+        return 0;
+    if (flags & HXMPI_LOAD)
+        blocks_pack(side, 1);
+    return 1;
+}
+
+void hxmpi_side_close(struct hxmpi_side *side, int store)
+{
+    if (store && side->copy && (side->flags & HXMPI_STORE)) {
+        if (side->counts)
+            blocks_pack(side, 0);
+        else
+            pack(side, side->user, side->element ? side->bytes / side->element : 0, side->copy, 0);
+    }
+    free(side->counts);
+    free(side->copy);
+}

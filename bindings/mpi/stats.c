@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* HXMPI_STATS=1: how many calls Hierax has served, and why it has not served the others. */
+#include "hxmpi.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME(name) "MPI_" #name,
+static const char *const names[] = {HXMPI_COLLECTIVES(NAME)};
+#define TEXT(name, text) text,
+static const char *const texts[] = {HXMPI_CAUSES(TEXT)};
+
+static unsigned long counts[HXMPI_NCOLLECTIVES][HXMPI_NCAUSES];
+
+void hxmpi_count(enum hxmpi_collective collective, enum hxmpi_cause cause)
+{
+    __atomic_fetch_add(&counts[collective][cause], 1, __ATOMIC_RELAXED);
+}
+
+void hxmpi_stats_print(int rank)
+{
+    const char *wish = getenv("HXMPI_STATS");
+    unsigned long calls = 0, served = 0;
+
+    if (!wish || strcmp(wish, "1") != 0)
+        return;
+    for (int c = 0; c < HXMPI_NCOLLECTIVES; c++)
+        for (int cause = 0; cause < HXMPI_NCAUSES; cause++) {
+            calls += counts[c][cause];
+            served += cause == HXMPI_CAUSE_SERVED ? counts[c][cause] : 0;
+            if (counts[c][cause])
+                fprintf(stderr, "hierax-mpi: rank %d: %-24s %10lu  %s\n", rank, names[c], counts[c][cause], texts[cause]);
+        }
+    fprintf(stderr, "hierax-mpi: rank %d: %lu of %lu collective calls served\n", rank, served, calls);
+}

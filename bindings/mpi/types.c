@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datatypes and operations of MPI, as Hierax names them. */
+#include "hxmpi.h"
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* A class of types, and the operations that Hierax has on it. */
+enum { OF_INTEGERS = 1, OF_FLOATS = 2, OF_COMPLEX = 4, OF_BYTES = 8, OF_PAIRS = 16 };
+
+struct operation {
+    MPI_Op mpi;
+    hx_op_t hx;
+    int classes;
+};
+
+static const struct operation operations[] = {
+    {MPI_SUM, HX_SUM, OF_INTEGERS | OF_FLOATS | OF_COMPLEX},
+    {MPI_PROD, HX_PROD, OF_INTEGERS | OF_FLOATS | OF_COMPLEX},
+    {MPI_MIN, HX_MIN, OF_INTEGERS | OF_FLOATS},
+    {MPI_MAX, HX_MAX, OF_INTEGERS | OF_FLOATS},
+    {MPI_BAND, HX_BAND, OF_INTEGERS | OF_BYTES},
+    {MPI_BOR, HX_BOR, OF_INTEGERS | OF_BYTES},
+    {MPI_BXOR, HX_BXOR, OF_INTEGERS | OF_BYTES},
+    {MPI_LAND, HX_LAND, OF_INTEGERS},
+    {MPI_LOR, HX_LOR, OF_INTEGERS},
+    {MPI_LXOR, HX_LXOR, OF_INTEGERS},
+    {MPI_MINLOC, HX_MINLOC, OF_PAIRS},
+    {MPI_MAXLOC, HX_MAXLOC, OF_PAIRS},
+};
+
+struct type {
+    MPI_Datatype mpi;
+    hx_dtype_t hx;
+    int kind;
+};
+
+#define SIGNED(type) ((hx_dtype_t)(sizeof(type) == 1 ? HX_INT8 : sizeof(type) == 2 ? HX_INT16 : sizeof(type) == 4 ? HX_INT32 : HX_INT64))
+#define UNSIGNED(type)                                                                                                               \
+    ((hx_dtype_t)(sizeof(type) == 1 ? HX_UINT8 : sizeof(type) == 2 ? HX_UINT16 : sizeof(type) == 4 ? HX_UINT32 : HX_UINT64))
+
+static const struct type types[] = {
+    {MPI_DOUBLE, HX_FLOAT64, OF_FLOATS},
+    {MPI_FLOAT, HX_FLOAT32, OF_FLOATS},
+    {MPI_INT, SIGNED(int), OF_INTEGERS},
+    {MPI_LONG, SIGNED(long), OF_INTEGERS},
+    {MPI_UNSIGNED_LONG, UNSIGNED(long), OF_INTEGERS},
+    {MPI_LONG_LONG, SIGNED(long long), OF_INTEGERS},
+    {MPI_UNSIGNED_LONG_LONG, UNSIGNED(long long), OF_INTEGERS},
+    {MPI_UNSIGNED, UNSIGNED(int), OF_INTEGERS},
+    {MPI_SHORT, SIGNED(short), OF_INTEGERS},
+    {MPI_UNSIGNED_SHORT, UNSIGNED(short), OF_INTEGERS},
+    {MPI_SIGNED_CHAR, HX_INT8, OF_INTEGERS},
+    {MPI_UNSIGNED_CHAR, HX_UINT8, OF_INTEGERS},
+    {MPI_INT8_T, HX_INT8, OF_INTEGERS},
+    {MPI_INT16_T, HX_INT16, OF_INTEGERS},
+    {MPI_INT32_T, HX_INT32, OF_INTEGERS},
+    {MPI_INT64_T, HX_INT64, OF_INTEGERS},
+    {MPI_UINT8_T, HX_UINT8, OF_INTEGERS},
+    {MPI_UINT16_T, HX_UINT16, OF_INTEGERS},
+    {MPI_UINT32_T, HX_UINT32, OF_INTEGERS},
+    {MPI_UINT64_T, HX_UINT64, OF_INTEGERS},
+    {MPI_AINT, SIGNED(MPI_Aint), OF_INTEGERS},
+    {MPI_OFFSET, SIGNED(MPI_Offset), OF_INTEGERS},
+    {MPI_COUNT, SIGNED(MPI_Count), OF_INTEGERS},
+    {MPI_BYTE, HX_BYTE, OF_BYTES},
+    {MPI_C_FLOAT_COMPLEX, HX_COMPLEX64, OF_COMPLEX},
+    {MPI_C_DOUBLE_COMPLEX, HX_COMPLEX128, OF_COMPLEX},
+    {MPI_FLOAT_INT, HX_FLOAT32_INDEX, OF_PAIRS},
+    {MPI_DOUBLE_INT, HX_FLOAT64_INDEX, OF_PAIRS},
+    {MPI_2INT, HX_INT32_INDEX, OF_PAIRS},
+#if LONG_MAX == INT64_MAX
+    {MPI_LONG_INT, HX_INT64_INDEX, OF_PAIRS},
+#endif
+    /* Fortran's; an MPI without Fortran has MPI_DATATYPE_NULL for them */
+    {MPI_DOUBLE_PRECISION, HX_FLOAT64, OF_FLOATS},
+    {MPI_REAL, HX_FLOAT32, OF_FLOATS},
+    {MPI_REAL4, HX_FLOAT32, OF_FLOATS},
+    {MPI_REAL8, HX_FLOAT64, OF_FLOATS},
+    {MPI_INTEGER, SIGNED(MPI_Fint), OF_INTEGERS},
+    {MPI_INTEGER1, HX_INT8, OF_INTEGERS},
+    {MPI_INTEGER2, HX_INT16, OF_INTEGERS},
+    {MPI_INTEGER4, HX_INT32, OF_INTEGERS},
+    {MPI_INTEGER8, HX_INT64, OF_INTEGERS},
+    {MPI_COMPLEX, HX_COMPLEX64, OF_COMPLEX},
+    {MPI_DOUBLE_COMPLEX, HX_COMPLEX128, OF_COMPLEX},
+    {MPI_COMPLEX8, HX_COMPLEX64, OF_COMPLEX},
+    {MPI_COMPLEX16, HX_COMPLEX128, OF_COMPLEX},
+    {MPI_2INTEGER, HX_INT32_INDEX, OF_PAIRS},
+};
+
+#define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+int hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op, int *cause)
+{
+    static __thread const struct type *last_type; /* programs use one after the other the same */
+    static __thread const struct operation *last_op;
+
+    if (!last_type || last_type->mpi != type) {
+        last_type = NULL;
+        for (size_t i = 0; i < COUNT(types) && type != MPI_DATATYPE_NULL && !last_type; i++)
+            last_type = types[i].mpi == type ? &types[i] : NULL;
+    }
+    if (!last_op || last_op->mpi != op) {
+        last_op = NULL;
+        for (size_t i = 0; i < COUNT(operations) && op != MPI_OP_NULL && !last_op; i++)
+            last_op = operations[i].mpi == op ? &operations[i] : NULL;
+    }
+    *cause = !last_op ? HXMPI_CAUSE_OP : HXMPI_CAUSE_TYPE;
+    if (!last_op || !last_type || !(last_op->classes & last_type->kind))
+        return 0;
+    *dtype = last_type->hx;
+    *hx_op = last_op->hx;
+    return 1;
+}
+
+/* ---- the layout of data that is only moved */
+
+static atomic_uint freed;
+
+void hxmpi_types_forget(void)
+{
+    atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed);
+}
+
+/* One block of memory, in the order of the type map? Made of named types, copies of them, and rows of them. */
+static int is_row(MPI_Datatype type)
+{
+    int integers, addresses, kinds, combiner, good, count;
+    MPI_Aint lower, extent;
+    MPI_Datatype inner;
+    int size;
+
+    if (PMPI_Type_size(type, &size) != MPI_SUCCESS || PMPI_Type_get_extent(type, &lower, &extent) != MPI_SUCCESS || lower != 0 ||
+        extent != size || PMPI_Type_get_envelope(type, &integers, &addresses, &kinds, &combiner) != MPI_SUCCESS)
+        return 0;
+    if (combiner == MPI_COMBINER_NAMED)
+        return 1;
+    if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP)
+        return 0;
+    if (PMPI_Type_get_contents(type, integers, addresses, kinds, &count, NULL, &inner) != MPI_SUCCESS)
+        return 0;
+    good = is_row(inner);
+    if (PMPI_Type_get_envelope(inner, &integers, &addresses, &kinds, &combiner) == MPI_SUCCESS && combiner != MPI_COMBINER_NAMED)
+        PMPI_Type_free(&inner);
+    return good;
+}
+
+int hxmpi_is_contiguous(MPI_Datatype type, size_t *bytes)
+{
+    static __thread struct {
+        MPI_Datatype type;
+        unsigned freed;
+        int known, is_row, size;
+    } last;
+    const unsigned now = atomic_load_explicit(&freed, memory_order_relaxed);
+
+    if (!last.known || last.type != type || last.freed != now) {
+        last.is_row = is_row(type);
+        PMPI_Type_size(type, &last.size);
+        last.type = type;
+        last.freed = now;
+        last.known = 1;
+    }
+    *bytes = (size_t)last.size;
+    return last.is_row;
+}

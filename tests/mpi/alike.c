@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every collective of MPI that libhierax-mpi serves, twice: by its own name, which the preloaded library has, and as PMPI_, which is
+ * MPI itself. Both must give the same bytes. Counts, roots, types, layouts and communicators are drawn.
+ *
+ * usage: alike ROUNDS SEED
+ */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = 700, RANKS = 16 };
+
+static unsigned seed;
+static int rank_of_world, round_no, failures;
+
+static unsigned draw(unsigned n)
+{
+    seed = seed * 1103515245u + 12345u;
+    return (seed >> 16) % n;
+}
+
+static void compare(const char *what, const void *got, const void *wanted, size_t bytes)
+{
+    const unsigned char *a = got, *b = wanted;
+
+    for (size_t i = 0; i < bytes; i++)
+        if (a[i] != b[i]) {
+            if (failures++ < 5)
+                fprintf(stderr, "alike: rank %d, round %d: %s: byte %zu of %zu is %d, MPI's %d\n", rank_of_world, round_no, what, i,
+                        bytes, a[i], b[i]);
+            return;
+        }
+}
+
+/* The same draw on all ranks, but other data on each. */
+static void fill(unsigned char *bytes, size_t n, int rank)
+{
+    for (size_t i = 0; i < n; i++)
+        bytes[i] = (unsigned char)((i * 7 + (size_t)rank * 31 + (size_t)round_no) % 5); /* small, so that sums are exact in any order */
+}
+
+/* Types of 8 data bytes an element: the same signature in several layouts. */
+static MPI_Datatype layouts[4];
+
+static void layouts_make(void)
+{
+    const int lengths[2] = {1, 1};
+    const MPI_Aint places[2] = {12, 0}; /* the second int comes first in memory */
+    const MPI_Datatype ints[2] = {MPI_INT, MPI_INT};
+
+    MPI_Type_contiguous(2, MPI_INT, &layouts[0]);
+    MPI_Type_vector(2, 1, 3, MPI_INT, &layouts[1]);
+    MPI_Type_create_struct(2, lengths, places, ints, &layouts[2]);
+    MPI_Type_create_resized(layouts[0], 0, 24, &layouts[3]);
+    for (int i = 0; i < 4; i++)
+        MPI_Type_commit(&layouts[i]);
+}
+
+enum { ROOM = 32 * MOST * RANKS }; /* an element takes at most 24 bytes */
+static unsigned char in[ROOM], ours[ROOM], theirs[ROOM];
+
+static void *begin(int in_place)
+{
+    if (in_place)
+        fill(ours, ROOM, rank_of_world);
+    else
+        memset(ours, 0xee, ROOM);
+    memcpy(theirs, ours, ROOM);
+    fill(in, ROOM, rank_of_world);
+    return in_place ? MPI_IN_PLACE : in;
+}
+
+static void moves(MPI_Comm comm)
+{
+    int rank, size, counts[RANKS], displs[RANKS], sent[RANKS], sent_at[RANKS], at = 0, sent_end = 0, matrix[RANKS][RANKS];
+    const int count = (int)draw(4) ? (int)draw(MOST) : (int)draw(3), in_place = (int)draw(3) == 0;
+    int root;
+    const void *input;
+
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    root = (int)draw((unsigned)size);
+    for (int i = 0; i < size; i++)
+        for (int k = 0; k < size; k++)
+            matrix[i][k] = draw(3) ? (int)draw(MOST / 2) : 0;
+    for (int i = 0; i < size; i++) { /* with gaps, and in an order that differs from the ranks' */
+        const int k = (i + 1) % size;
+        counts[k] = matrix[0][k];
+        displs[k] = at;
+        at += counts[k] + i % 2;
+    }
+    const MPI_Datatype mine = layouts[(draw(4) + (unsigned)rank * draw(4)) % 4], other = layouts[(draw(4) + (unsigned)rank * draw(4)) % 4];
+
+    begin(1);
+    MPI_Bcast(ours, count, mine, root, comm);
+    PMPI_Bcast(theirs, count, mine, root, comm);
+    compare("MPI_Bcast", ours, theirs, ROOM);
+
+    input = begin(in_place);
+    MPI_Allgather(input, count, mine, ours, count, other, comm);
+    PMPI_Allgather(input, count, mine, theirs, count, other, comm);
+    compare("MPI_Allgather", ours, theirs, ROOM);
+
+    input = begin(in_place);
+    MPI_Allgatherv(input, counts[rank], mine, ours, counts, displs, other, comm);
+    PMPI_Allgatherv(input, counts[rank], mine, theirs, counts, displs, other, comm);
+    compare("MPI_Allgatherv", ours, theirs, ROOM);
+
+    input = begin(in_place);
+    MPI_Alltoall(input, count, mine, ours, count, other, comm);
+    PMPI_Alltoall(input, count, mine, theirs, count, other, comm);
+    compare("MPI_Alltoall", ours, theirs, ROOM);
+
+    input = begin(in_place && rank == root);
+    MPI_Gather(input, count, mine, ours, count, other, root, comm);
+    PMPI_Gather(input, count, mine, theirs, count, other, root, comm);
+    compare("MPI_Gather", ours, theirs, ROOM);
+
+    input = begin(in_place && rank == root);
+    MPI_Gatherv(input, counts[rank], mine, ours, counts, displs, other, root, comm);
+    PMPI_Gatherv(input, counts[rank], mine, theirs, counts, displs, other, root, comm);
+    compare("MPI_Gatherv", ours, theirs, ROOM);
+
+    begin(0);
+    MPI_Scatter(in, count, mine, in_place && rank == root ? MPI_IN_PLACE : ours, count, other, root, comm);
+    PMPI_Scatter(in, count, mine, in_place && rank == root ? MPI_IN_PLACE : theirs, count, other, root, comm);
+    compare("MPI_Scatter", ours, theirs, ROOM);
+
+    begin(0);
+    MPI_Scatterv(in, counts, displs, mine, in_place && rank == root ? MPI_IN_PLACE : ours, counts[rank], other, root, comm);
+    PMPI_Scatterv(in, counts, displs, mine, in_place && rank == root ? MPI_IN_PLACE : theirs, counts[rank], other, root, comm);
+    compare("MPI_Scatterv", ours, theirs, ROOM);
+
+    at = 0;
+    for (int i = 0; i < size; i++) {
+        const int back = in_place && i < rank ? matrix[i][rank] : matrix[rank][i]; /* in place, both directions are as long */
+        sent[i] = in_place ? back : matrix[rank][i];
+        counts[i] = in_place ? back : matrix[i][rank];
+        sent_at[i] = sent_end;
+        displs[i] = at;
+        sent_end += sent[i] + 1;
+        at += counts[i] + 2;
+    }
+    if (in_place)
+        for (int i = 0; i < size; i++) {
+            counts[i] = matrix[i < rank ? i : rank][i < rank ? rank : i];
+            displs[i] = i ? displs[i - 1] + counts[i - 1] : 0;
+        }
+    input = begin(in_place);
+    MPI_Alltoallv(input, sent, sent_at, mine, ours, counts, displs, other, comm);
+    PMPI_Alltoallv(input, sent, sent_at, mine, theirs, counts, displs, other, comm);
+    compare("MPI_Alltoallv", ours, theirs, ROOM);
+}
+
+static void reductions(MPI_Comm comm)
+{
+    static const struct {
+        MPI_Datatype type;
+        size_t bytes;
+        int pairs, floats;
+    } types[] = {{MPI_INT, 4, 0, 0},           {MPI_DOUBLE, 8, 0, 1},        {MPI_FLOAT, 4, 0, 1},
+                 {MPI_UNSIGNED_CHAR, 1, 0, 0}, {MPI_LONG, 8, 0, 0},          {MPI_SHORT, 2, 0, 0},
+                 {MPI_2INT, 8, 1, 0},          {MPI_LONG_DOUBLE, 16, 0, 2}};
+    static const MPI_Op of_integers[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR};
+    int rank, size, counts[RANKS];
+    const unsigned t = draw(sizeof(types) / sizeof(types[0])), o = draw(10);
+    const int count = (int)draw(4) ? (int)draw(MOST) : (int)draw(3), in_place = (int)draw(3) == 0;
+    const MPI_Datatype type = types[t].type;
+    const MPI_Op op = types[t].pairs ? (o % 2 ? MPI_MINLOC : MPI_MAXLOC) : of_integers[types[t].floats ? o % 4 : o];
+    const size_t bytes = (size_t)count * types[t].bytes;
+    const void *input;
+    int root;
+
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    root = (int)draw((unsigned)size);
+    for (int i = 0; i < size; i++)
+        counts[i] = (int)draw(MOST / 4);
+/* Small whole numbers: sums and products of them are exact. */
+#define NUMBERS(buffer)                                                                                                              \
+    do {                                                                                                                             \
+        for (int i = 0; i < MOST * RANKS && types[t].floats; i++) {                                                                  \
+            const double value = 1 + (i + rank + round_no) % 3;                                                                      \
+            if (types[t].floats == 2)                                                                                                \
+                ((long double *)(void *)(buffer))[i] = value;                                                                        \
+            else if (types[t].bytes == 8)                                                                                            \
+                ((double *)(void *)(buffer))[i] = value;                                                                             \
+            else                                                                                                                     \
+                ((float *)(void *)(buffer))[i] = (float)value;                                                                       \
+        }                                                                                                                            \
+    } while (0)
+#define BEGIN(place)                                                                                                                 \
+    do {                                                                                                                             \
+        input = begin(place);                                                                                                        \
+        NUMBERS(in);                                                                                                                 \
+        if (place) {                                                                                                                 \
+            NUMBERS(ours);                                                                                                           \
+            memcpy(theirs, ours, ROOM);                                                                                              \
+        }                                                                                                                            \
+    } while (0)
+
+    BEGIN(in_place);
+    MPI_Allreduce(input, ours, count, type, op, comm);
+    PMPI_Allreduce(input, theirs, count, type, op, comm);
+    compare("MPI_Allreduce", ours, theirs, bytes);
+
+    BEGIN(in_place && rank == root);
+    MPI_Reduce(input, ours, count, type, op, root, comm);
+    PMPI_Reduce(input, theirs, count, type, op, root, comm);
+    if (rank == root)
+        compare("MPI_Reduce", ours, theirs, bytes);
+
+    BEGIN(in_place);
+    MPI_Scan(input, ours, count, type, op, comm);
+    PMPI_Scan(input, theirs, count, type, op, comm);
+    compare("MPI_Scan", ours, theirs, bytes);
+
+    BEGIN(in_place);
+    MPI_Exscan(input, ours, count, type, op, comm);
+    PMPI_Exscan(input, theirs, count, type, op, comm);
+    if (rank > 0)
+        compare("MPI_Exscan", ours, theirs, bytes);
+
+    BEGIN(in_place);
+    MPI_Reduce_scatter_block(input, ours, count, type, op, comm);
+    PMPI_Reduce_scatter_block(input, theirs, count, type, op, comm);
+    compare("MPI_Reduce_scatter_block", ours, theirs, bytes);
+
+    BEGIN(in_place);
+    MPI_Reduce_scatter(input, ours, counts, type, op, comm);
+    PMPI_Reduce_scatter(input, theirs, counts, type, op, comm);
+    compare("MPI_Reduce_scatter", ours, theirs, (size_t)counts[rank] * types[t].bytes);
+    MPI_Barrier(comm);
+}
+
+/* A rank that waits in a collective must deliver its message; a rank that waits for a message must not hold up a collective. */
+static void mixed(MPI_Comm comm)
+{
+    enum { LONG = 1 << 20 };
+    static char message[LONG];
+    int rank, size, value = 1, sum = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    if (rank == 0 && size > 1)
+        MPI_Isend(message, LONG, MPI_CHAR, size - 1, 5, comm, &request);
+    else if (rank == size - 1 && size > 1)
+        MPI_Recv(message, LONG, MPI_CHAR, 0, 5, comm, MPI_STATUS_IGNORE);
+    MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Bcast(&value, 1, MPI_INT, 0, comm);
+    if (rank == 0 && size > 1) /* it leaves Hierax at once, and waits in MPI */
+        MPI_Recv(&value, 1, MPI_INT, size - 1, 6, comm, MPI_STATUS_IGNORE);
+    else if (rank == size - 1 && size > 1)
+        MPI_Send(&value, 1, MPI_INT, 0, 6, comm);
+    if (sum != size)
+        failures++;
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm half, copy;
+    int rounds, provided, all = 0;
+
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_of_world);
+    if (argc != 3)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    rounds = atoi(argv[1]);
+    seed = (unsigned)atoi(argv[2]);
+    layouts_make();
+    for (round_no = 0; round_no < rounds; round_no++) {
+        /* colours and keys are drawn by all alike; the halves draw alike too */
+        const int flip = (int)draw(2);
+        MPI_Comm_split(MPI_COMM_WORLD, (rank_of_world + flip) % 2, draw(2) ? rank_of_world : -rank_of_world, &half);
+        MPI_Comm_dup(half, &copy);
+        MPI_Comm_free(&half);
+        const unsigned before = seed;
+        moves(MPI_COMM_WORLD);
+        reductions(MPI_COMM_WORLD);
+        seed = before + 1;
+        moves(copy);
+        seed = before + 2;
+        reductions(copy);
+        seed = before + 3;
+        mixed(MPI_COMM_WORLD);
+        if (draw(2))
+            reductions(MPI_COMM_SELF);
+        seed = before + 4;
+        MPI_Comm_free(&copy);
+    }
+    for (int i = 0; i < 4; i++)
+        MPI_Type_free(&layouts[i]);
+    PMPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank_of_world == 0)
+        printf("alike: %d rounds, seed %s: %d failures\n", rounds, argv[2], all);
+    MPI_Finalize();
+    return all != 0;
+}
