@@ -958,14 +958,15 @@ HX_CALL hx_status_t hx_request_notify(hx_request_t *request, hx_notify_fn_t *fn,
  * Errors: HX_ERR_ARG if request or fd is NULL. HX_ERR_NOMEM if no descriptor is left. */
 HX_CALL hx_status_t hx_request_fd(hx_request_t *request, int *fd);
 
-/* What a thread calls while it waits in Hierax, ctx as it was passed. */
+/* The type of the function of hx_on_idle. ctx: the pointer that was passed with it. */
 typedef void hx_idle_fn_t(void *ctx);
 
-/* Let threads of the program that wait in a function of Hierax call fn again and again. So another
- * library makes progress meanwhile: for example, an MPI delivers a message that another rank
- * awaits. fn runs after some 10 us of waiting, then at least every millisecond. It must return soon,
- * and must not call Hierax. Several threads may call it at once. NULL ends this. Call it while no
- * other thread is in a function of Hierax, also before hx_init. Local.
+/* Let threads of the program call fn again and again while they wait in a function of Hierax. So
+ * another library makes progress meanwhile: for example, an MPI delivers a message that another rank
+ * awaits. fn runs for the first time when a wait has polled for about 50 us (longer if HX_SPIN is
+ * set), then at least every millisecond. Threads of Hierax do not call it. It must return soon, and
+ * must not call Hierax. Several threads may call it at once. fn NULL: call nothing. Call hx_on_idle
+ * while no other thread is in a function of Hierax; hx_init need not have been called. Local.
  * Errors: none. */
 HX_PUBLIC hx_status_t hx_on_idle(hx_idle_fn_t *fn, void *ctx);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The collectives that block. Each function of MPI either is served, or goes on to MPI as it came. */
+/* The collectives that block. Hierax serves a call, or passes it on to MPI unchanged. */
 #include "hxmpi.h"
 #include "side.h"
 #include <stdint.h>

@@ -2,12 +2,16 @@
 /* A communicator of MPI, and the one of Hierax that serves it. It is made at the first call, so a duplicate that is only freed costs
  * nothing. It stands in an attribute of the communicator of MPI, which deletes the attribute when it frees the communicator. */
 #include "hxmpi.h"
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static hx_comm_t *world;
-static int keyval = MPI_KEYVAL_INVALID;
+static int has_threads, keyval = MPI_KEYVAL_INVALID;
+static MPI_Comm quiet = MPI_COMM_NULL; /* of all ranks: nobody sends in it */
 
 /* The communicator of this thread's last call: a look at an attribute takes as long as a small collective. */
 static __thread struct {
@@ -17,69 +21,162 @@ static __thread struct {
 } last;
 static atomic_uint freed; /* communicators: a new one may get the same handle */
 
+/* ---- the end of a communicator */
+
+/* MPI may free a communicator while it makes progress, and so in hxmpi_progress, where no call of Hierax is allowed. */
+static __thread int in_progress;
+static struct hxmpi_comm *later; /* to be freed outside */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void hxmpi_progress(void *ctx)
+{
+    int flag;
+
+    (void)ctx;
+    in_progress++;
+    PMPI_Iprobe(MPI_ANY_SOURCE, 0, quiet, &flag, MPI_STATUS_IGNORE);
+    in_progress--;
+}
+
+static void later_free(void)
+{
+    struct hxmpi_comm *of;
+
+    pthread_mutex_lock(&mutex);
+    of = later;
+    later = NULL;
+    pthread_mutex_unlock(&mutex);
+    while (of) {
+        struct hxmpi_comm *next = of->next;
+        hx_comm_free(of->comm);
+        free(of);
+        of = next;
+    }
+}
+
 static int deleted(MPI_Comm comm, int key, void *value, void *extra)
 {
     struct hxmpi_comm *of = value;
 
     (void)comm, (void)key, (void)extra;
     atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed);
-    if (of->comm && of->comm != world && hxmpi_state == HXMPI_ON)
-        hx_comm_free(of->comm);
-    free(of);
+    if (of->comm && of->comm != world && hxmpi_state == HXMPI_ON) {
+        pthread_mutex_lock(&mutex);
+        of->next = later;
+        later = of;
+        pthread_mutex_unlock(&mutex);
+        if (!in_progress)
+            later_free();
+    } else {
+        free(of);
+    }
     return MPI_SUCCESS;
 }
 
-hx_status_t hxmpi_comms_begin(hx_comm_t *all)
+/* ---- their beginning */
+
+static void timeout_set(hx_comm_t *comm)
+{
+    if (!getenv("HX_TIMEOUT"))
+        hx_comm_set_timeout(comm, 0); /* MPI sets no limit for a late rank */
+}
+
+hx_status_t hxmpi_comms_begin(hx_comm_t *all, int threads)
 {
     world = all;
-    if (!getenv("HX_TIMEOUT"))
-        hx_comm_set_timeout(world, 0); /* ranks of MPI may come as late as they like */
-    return PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) == MPI_SUCCESS ? HX_SUCCESS : HX_ERR_NOMEM;
+    has_threads = threads;
+    timeout_set(world);
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) != MPI_SUCCESS ||
+        PMPI_Comm_dup(MPI_COMM_WORLD, &quiet) != MPI_SUCCESS)
+        return HX_ERR_NOMEM;
+    PMPI_Comm_set_errhandler(quiet, MPI_ERRORS_RETURN);
+    return HX_SUCCESS;
 }
 
 void hxmpi_comms_end(void)
 {
+    later_free();
     atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed);
 }
 
-/* The ranks of comm, by their numbers in the world. Returns 0 if one is not there: a communicator of spawned processes. */
-static int members(MPI_Comm comm, int *ranks, int size)
+/* The ranks of comm, by their numbers in the world: HX_SUCCESS. HX_ERR_ARG: one is not there, as all of them find. HX_ERR_NOMEM. */
+static hx_status_t members(MPI_Comm comm, int *ranks, int size)
 {
     MPI_Group all = MPI_GROUP_NULL, group = MPI_GROUP_NULL;
-    int *places = malloc((size_t)size * sizeof(*places)), good = places != NULL;
+    int *places = malloc((size_t)size * sizeof(*places));
+    hx_status_t status = HX_SUCCESS;
 
-    for (int i = 0; i < size && good; i++)
+    for (int i = 0; i < size && places; i++)
         places[i] = i;
-    good = good && PMPI_Comm_group(MPI_COMM_WORLD, &all) == MPI_SUCCESS && PMPI_Comm_group(comm, &group) == MPI_SUCCESS &&
-           PMPI_Group_translate_ranks(group, size, places, all, ranks) == MPI_SUCCESS;
-    for (int i = 0; i < size && good; i++)
-        good = ranks[i] != MPI_UNDEFINED;
+    if (!places || PMPI_Comm_group(MPI_COMM_WORLD, &all) != MPI_SUCCESS || PMPI_Comm_group(comm, &group) != MPI_SUCCESS ||
+        PMPI_Group_translate_ranks(group, size, places, all, ranks) != MPI_SUCCESS)
+        status = HX_ERR_NOMEM;
+    for (int i = 0; i < size && status == HX_SUCCESS; i++)
+        status = ranks[i] == MPI_UNDEFINED ? HX_ERR_ARG : HX_SUCCESS;
     if (all != MPI_GROUP_NULL)
         PMPI_Group_free(&all);
     if (group != MPI_GROUP_NULL)
         PMPI_Group_free(&group);
     free(places);
-    return good;
+    return status;
 }
 
-static hx_comm_t *group_make(MPI_Comm comm, int size)
+static int agree(int good, MPI_Comm comm)
 {
-    int *ranks = malloc((size_t)size * sizeof(*ranks)), good = ranks && members(comm, ranks, size), all = 0;
-    hx_comm_t *made = NULL;
+    int all = 0;
 
-    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm); /* and nobody waits long for a late one in the next call */
-    if (all) {
-        good = hx_comm_group(world, ranks, size, &made) == HX_SUCCESS;
-        PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
+    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
+    return all;
+}
+
+/* Hierax creates one group at a time on a rank, and its ranks create groups in one order. Threads come here in any order, so they
+ * try until all members of a communicator have this lock at the same time. */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void turn_take(MPI_Comm comm)
+{
+    unsigned seed = (unsigned)(uintptr_t)&seed;
+    long pause_ns = 1000;
+
+    for (;;) {
+        const int mine = pthread_mutex_trylock(&turn) == 0;
+        if (agree(mine, comm))
+            return;
+        if (mine)
+            pthread_mutex_unlock(&turn);
+        pause_ns = pause_ns < 1000000 ? 2 * pause_ns : pause_ns;
+        nanosleep(&(struct timespec){.tv_nsec = pause_ns / 2 + rand_r(&seed) % pause_ns}, NULL);
     }
-    if (made && !all) {
+}
+
+static hx_comm_t *group_make(MPI_Comm comm, const int *ranks, int size)
+{
+    hx_comm_t *made = NULL;
+    const int good = hx_comm_group(world, ranks, size, &made) == HX_SUCCESS;
+
+    if (!agree(good, comm) && made) {
         hx_comm_free(made);
         made = NULL;
     }
-    if (made && !getenv("HX_TIMEOUT"))
-        hx_comm_set_timeout(made, 0);
-    free(ranks);
+    if (made)
+        timeout_set(made);
     return made;
+}
+
+static void comm_make(MPI_Comm comm, struct hxmpi_comm *of)
+{
+    int *ranks = malloc((size_t)of->size * sizeof(*ranks));
+    const hx_status_t found = ranks ? members(comm, ranks, of->size) : HX_ERR_NOMEM;
+
+    of->cause = found == HX_ERR_ARG ? HXMPI_CAUSE_FOREIGN : HXMPI_CAUSE_MEMBERS;
+    if (found != HX_ERR_ARG && agree(found == HX_SUCCESS, comm)) { /* all members are here now: the next call does not wait long */
+        if (has_threads)
+            turn_take(comm);
+        of->comm = group_make(comm, ranks, of->size);
+        if (has_threads)
+            pthread_mutex_unlock(&turn);
+    }
+    free(ranks);
 }
 
 static struct hxmpi_comm *make(MPI_Comm comm)
@@ -96,8 +193,10 @@ static struct hxmpi_comm *make(MPI_Comm comm)
         of->cause = HXMPI_CAUSE_INTER;
     else if (of->size == 1)
         of->cause = HXMPI_CAUSE_ALONE;
-    else if (!(of->comm = comm == MPI_COMM_WORLD ? world : group_make(comm, of->size)))
-        of->cause = HXMPI_CAUSE_MEMBERS;
+    else if (comm == MPI_COMM_WORLD)
+        of->comm = world;
+    else
+        comm_make(comm, of);
     PMPI_Comm_set_attr(comm, keyval, of);
     return of;
 }
@@ -112,6 +211,7 @@ const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm)
         return last.of;
     if (hxmpi_state != HXMPI_ON || comm == MPI_COMM_NULL)
         return NULL;
+    later_free();
     if (PMPI_Comm_get_attr(comm, keyval, &of, &found) != MPI_SUCCESS)
         return NULL; /* no communicator: MPI says so */
     if (!found)

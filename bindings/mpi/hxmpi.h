@@ -40,11 +40,15 @@ struct hxmpi_comm {
     hx_comm_t *comm; /* NULL: MPI makes the calls on it */
     int cause;       /* then: why, an index of hxmpi_causes */
     int rank, size;
+    struct hxmpi_comm *next; /* of those to be freed */
 };
 
-hx_status_t hxmpi_comms_begin(hx_comm_t *world);
+/* threads: several threads of this process may make communicators at once. */
+hx_status_t hxmpi_comms_begin(hx_comm_t *world, int threads);
 void hxmpi_comms_end(void);
-/* What belongs to comm. Made at the first call on comm, which is collective. NULL if Hierax does not run. */
+/* While a call of Hierax waits, the messages of MPI go on. */
+void hxmpi_progress(void *ctx);
+/* The entry of comm. It is made at the first call on comm, which is collective. NULL if Hierax does not run. */
 const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm);
 /* A call of Hierax on comm has returned this: what the MPI function returns. */
 int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of);
@@ -60,12 +64,12 @@ void hxmpi_types_forget(void);
 
 /* ---- stats.c: HXMPI_STATS=1 */
 
-enum { HXMPI_SERVED = 0 }; /* else a cause */
 #define HXMPI_CAUSES(ROW)                                                                                                            \
     ROW(SERVED, "served")                                                                                                            \
     ROW(OFF, "Hierax does not run")                                                                                                  \
     ROW(INTER, "intercommunicator")                                                                                                  \
     ROW(ALONE, "communicator of one rank")                                                                                           \
+    ROW(FOREIGN, "ranks of another MPI_COMM_WORLD")                                                                                  \
     ROW(MEMBERS, "Hierax could not make the communicator")                                                                           \
     ROW(TYPE, "datatype of a reduction")                                                                                             \
     ROW(OP, "operation of the program")                                                                                              \

@@ -44,6 +44,8 @@ static int side_begin(struct hxmpi_side *side, const void *buffer, MPI_Datatype 
 
 static int copy_make(struct hxmpi_side *side)
 {
+    if (side->element > INT_MAX) /* MPI cannot pack one element */
+        return 0;
     side->data = side->copy = malloc(side->bytes ? side->bytes : 1);
     return side->copy != NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_Init and MPI_Finalize: Hierax starts after MPI, over MPI's own calls, and ends before it. */
+/* Hierax starts in MPI_Init, over MPI's own calls. It ends in MPI_Finalize, which first deletes the attributes of MPI_COMM_SELF. */
 #include "hxmpi.h"
 #include "exchange.h"
 #include <stdarg.h>
@@ -20,7 +20,7 @@ void hxmpi_say(const char *format, ...)
     fprintf(stderr, "hierax-mpi: %s\n", line); /* as one write */
 }
 
-/* Hierax cannot serve here; nobody has started it. */
+/* Why Hierax does not start, in a line for the user; "": the user knows; NULL: it starts. */
 static const char *unwanted(void)
 {
     static char text[400];
@@ -42,65 +42,91 @@ static const char *unwanted(void)
     return NULL;
 }
 
-/* Ranks of several nodes: what one sends may need its own progress, also while it waits in a call of MPI. */
-static int several_nodes(int size)
+/* Between nodes, a message may need its sender's progress after the sender's call has returned, while the sender waits in MPI. MPI's waits
+ * do not drive Hierax yet. */
+static int is_on_one_node(int size)
 {
     MPI_Comm node;
-    int here = size;
+    int here = 0;
 
-    if (getenv("HX_NODES"))
-        return 1;
     if (PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {
         PMPI_Comm_size(node, &here);
         PMPI_Comm_free(&node);
     }
-    return here < size;
+    return here == size && !getenv("HX_NODES");
 }
 
-/* While a call of Hierax waits, the messages of MPI go on. */
-static void mpi_progress(void *ctx)
+static int all_agree(int good)
 {
-    int flag;
+    int all = 0;
 
-    (void)ctx;
-    PMPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all;
 }
 
-static void start(void)
+/* MPI_COMM_SELF is being freed: MPI_Finalize has been called, from any language. MPI still runs. */
+static int ended(MPI_Comm comm, int key, void *value, void *extra)
 {
-    const char *settings[2] = {NULL, NULL}, *why = unwanted();
-    struct hxmpi_exchange exchange = {.rank = 0};
+    int rank;
+
+    (void)comm, (void)key, (void)value, (void)extra;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    hxmpi_stats_print(rank);
+    if (hxmpi_state != HXMPI_ON)
+        return MPI_SUCCESS;
+    hxmpi_comms_end();
+    hxmpi_state = HXMPI_OFF;
+    if (hx_finalize() != HX_SUCCESS) /* it waits for the others, and so lets MPI deliver its last messages */
+        hxmpi_say("rank %d: %s", rank, hx_error_detail(NULL));
+    hx_on_idle(NULL, NULL);
+    return MPI_SUCCESS;
+}
+
+static hx_status_t world_start(int rank, int size, int threads, hx_comm_t **world)
+{
+    struct hxmpi_exchange exchange;
     hx_status_t status = HX_ERR_NOMEM;
+    int key = MPI_KEYVAL_INVALID;
+
+    if (all_agree(hxmpi_exchange_open(&exchange, rank, size))) {
+        const hx_bootstrap_t bootstrap = hxmpi_exchange_callbacks(&exchange);
+        const hx_config_t config = {.bootstrap = &bootstrap};
+        status = hx_init_with(&config, world);
+    }
+    hxmpi_exchange_close(&exchange);
+    if (!all_agree(status == HX_SUCCESS))
+        return status == HX_SUCCESS ? HX_ERR_PEER_DEAD : status;
+    status = hxmpi_comms_begin(*world, threads);
+    if (status == HX_SUCCESS && (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, ended, &key, NULL) != MPI_SUCCESS ||
+                                 PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) != MPI_SUCCESS))
+        status = HX_ERR_NOMEM;
+    return all_agree(status == HX_SUCCESS) || status != HX_SUCCESS ? status : HX_ERR_PEER_DEAD;
+}
+
+static void start(int threads)
+{
+    const char *why = unwanted(), *wish = getenv("HXMPI");
     hx_comm_t *world = NULL;
-    int rank, size, good, all = 0;
+    hx_status_t status;
+    int rank, size, one_node;
 
     hxmpi_state = HXMPI_OFF;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
     if (why && *why && rank == 0)
         hxmpi_say("%s", why);
-    if (why || size == 1)
+    if (size == 1)
         return;
-    if (several_nodes(size) && !getenv("HX_PROGRESS_THREAD"))
-        settings[0] = "HX_PROGRESS_THREAD=1";
-    if (hxmpi_exchange_open(&exchange, rank, size)) {
-        const hx_bootstrap_t bootstrap = hxmpi_exchange_callbacks(&exchange);
-        const hx_config_t config = {.bootstrap = &bootstrap, .settings = settings};
-        status = hx_init_with(&config, &world);
-        if (status == HX_SUCCESS)
-            status = hxmpi_comms_begin(world);
-    }
-    hxmpi_exchange_close(&exchange);
-    good = status == HX_SUCCESS;
-    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all) {
-        hx_on_idle(mpi_progress, NULL);
+    one_node = is_on_one_node(size); /* collective, so each rank makes it */
+    if (!all_agree(!why) || !all_agree(one_node || (wish && !strcmp(wish, "on"))))
+        return;
+    if ((status = world_start(rank, size, threads, &world)) == HX_SUCCESS) {
+        hx_on_idle(hxmpi_progress, NULL);
         hxmpi_state = HXMPI_ON;
         return;
     }
-    if (!good)
-        hxmpi_say("rank %d: Hierax cannot start, so MPI makes the collectives: %s: %s", rank, hx_strerror(status),
-                  hx_error_detail(NULL));
+    if (status != HX_ERR_PEER_DEAD) /* the others say why */
+        hxmpi_say("rank %d: Hierax cannot start, so MPI makes the collectives: %s: %s", rank, hx_strerror(status), hx_error_detail(NULL));
     if (world)
         hx_finalize();
 }
@@ -110,7 +136,7 @@ int MPI_Init(int *argc, char ***argv)
     const int rc = PMPI_Init(argc, argv);
 
     if (rc == MPI_SUCCESS)
-        start();
+        start(0);
     return rc;
 }
 
@@ -119,22 +145,6 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     const int rc = PMPI_Init_thread(argc, argv, required, provided);
 
     if (rc == MPI_SUCCESS)
-        start();
+        start(*provided == MPI_THREAD_MULTIPLE);
     return rc;
-}
-
-int MPI_Finalize(void)
-{
-    int rank;
-
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    hxmpi_stats_print(rank);
-    if (hxmpi_state == HXMPI_ON) {
-        hxmpi_state = HXMPI_OFF;
-        hxmpi_comms_end();
-        hx_on_idle(NULL, NULL);
-        if (hx_finalize() != HX_SUCCESS)
-            hxmpi_say("rank %d: %s", rank, hx_error_detail(NULL));
-    }
-    return PMPI_Finalize();
 }

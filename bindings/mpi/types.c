@@ -123,16 +123,34 @@ void hxmpi_types_forget(void)
     atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed);
 }
 
+/* How the type was made; a combiner that is_row does not know if it has counts of MPI_Count. */
+static int envelope(MPI_Datatype type, int *integers, int *addresses, int *types_n, int *combiner)
+{
+#if MPI_VERSION >= 4
+    MPI_Count n[4];
+
+    if (PMPI_Type_get_envelope_c(type, &n[0], &n[1], &n[2], &n[3], combiner) != MPI_SUCCESS)
+        return 0;
+    if (n[2] > 0)
+        *combiner = MPI_COMBINER_RESIZED;
+    *integers = (int)n[0];
+    *addresses = (int)n[1];
+    *types_n = (int)n[3];
+    return 1;
+#else
+    return PMPI_Type_get_envelope(type, integers, addresses, types_n, combiner) == MPI_SUCCESS;
+#endif
+}
+
 /* One block of memory, in the order of the type map? Made of named types, copies of them, and rows of them. */
 static int is_row(MPI_Datatype type)
 {
     int integers, addresses, kinds, combiner, good, count;
-    MPI_Aint lower, extent;
+    MPI_Count lower, extent, size;
     MPI_Datatype inner;
-    int size;
 
-    if (PMPI_Type_size(type, &size) != MPI_SUCCESS || PMPI_Type_get_extent(type, &lower, &extent) != MPI_SUCCESS || lower != 0 ||
-        extent != size || PMPI_Type_get_envelope(type, &integers, &addresses, &kinds, &combiner) != MPI_SUCCESS)
+    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || PMPI_Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS || lower != 0 ||
+        extent != size || !envelope(type, &integers, &addresses, &kinds, &combiner))
         return 0;
     if (combiner == MPI_COMBINER_NAMED)
         return 1;
@@ -141,7 +159,7 @@ static int is_row(MPI_Datatype type)
     if (PMPI_Type_get_contents(type, integers, addresses, kinds, &count, NULL, &inner) != MPI_SUCCESS)
         return 0;
     good = is_row(inner);
-    if (PMPI_Type_get_envelope(inner, &integers, &addresses, &kinds, &combiner) == MPI_SUCCESS && combiner != MPI_COMBINER_NAMED)
+    if (envelope(inner, &integers, &addresses, &kinds, &combiner) && combiner != MPI_COMBINER_NAMED)
         PMPI_Type_free(&inner);
     return good;
 }
@@ -151,13 +169,14 @@ int hxmpi_is_contiguous(MPI_Datatype type, size_t *bytes)
     static __thread struct {
         MPI_Datatype type;
         unsigned freed;
-        int known, is_row, size;
+        int known, is_row;
+        MPI_Count size;
     } last;
     const unsigned now = atomic_load_explicit(&freed, memory_order_relaxed);
 
     if (!last.known || last.type != type || last.freed != now) {
         last.is_row = is_row(type);
-        PMPI_Type_size(type, &last.size);
+        PMPI_Type_size_x(type, &last.size);
         last.type = type;
         last.freed = now;
         last.known = 1;

@@ -145,7 +145,7 @@ static inline void give_way(struct hx_waiter *w)
     }
 }
 
-/* Of the program: it goes on with its own while a thread waits here. */
+/* The program's function: other libraries make progress in it while a thread waits here. */
 static hx_idle_fn_t *idle_fn;
 static void *idle_ctx;
 
@@ -155,14 +155,23 @@ void hx_idle_set(hx_idle_fn_t *fn, void *ctx)
     idle_ctx = ctx;
 }
 
+static void idle(struct hx_waiter *w, hx_idle_fn_t *fn)
+{
+    int locked = w->inside->locked;
+
+    if (locked)
+        let_go(w, w->polling);
+    fn(idle_ctx);
+    if (locked)
+        hx_inside_lock(w->inside);
+}
+
 static void yield(struct hx_waiter *w)
 {
     int locked = w->inside->locked;
 
     if (locked)
         let_go(w, w->polling);
-    if (idle_fn)
-        idle_fn(idle_ctx);
     sched_yield();
     if (locked)
         hx_inside_lock(w->inside);
@@ -305,6 +314,10 @@ static int yield_phase(struct hx_waiter *w, int (*look)(void *), void *ctx)
     if (w->since == 0)
         w->since = start;
     do {
+        if (idle_fn) { /* its time is not that of another process */
+            idle(w, idle_fn);
+            before = hx_now_ns();
+        }
         yield(w);
         w->yields++;
         after = hx_now_ns();
@@ -347,17 +360,6 @@ static uint64_t sleep_ns(const struct hx_waiter *w, const struct hx_wait *wait, 
     double left = wait->timeout_s * 1e9 - (double)wait->wait_clock->waited;
 
     return wait->timeout_s > 0 && left < (double)ns ? (uint64_t)(left > NAP_NS ? left : NAP_NS) : ns;
-}
-
-static void idle(struct hx_waiter *w, hx_idle_fn_t *fn)
-{
-    int locked = w->inside->locked;
-
-    if (locked)
-        let_go(w, w->polling);
-    fn(idle_ctx);
-    if (locked)
-        hx_inside_lock(w->inside);
 }
 
 /* fn: NULL in a thread of Hierax. */

@@ -26,7 +26,7 @@ job() {
 
 # alike MPI N NODES
 alike() {
-    job "$@" HXMPI_STATS=1 -- "$here/alike-$1" "$rounds" "$seed" || { fail "$*: exit $?, seed $seed"; head -n 20 "$tmp/err" >&2; }
+    job "$@" HXMPI=on HXMPI_STATS=1 -- "$here/alike-$1" "$rounds" "$seed" || { fail "$*: exit $?, seed $seed"; head -n 20 "$tmp/err" >&2; }
     has "$tmp/out" "seed $seed: 0 failures" "$*"
     [ "$(grep -c 'rank 0: MPI_[A-Z].* served$' "$tmp/err")" = 16 ] || { fail "$*: not all 16 collectives are served"; cat "$tmp/err" >&2; }
     ! grep -q 'does not run\|could not make' "$tmp/err" || { fail "$*: calls went to MPI"; cat "$tmp/err" >&2; }
@@ -38,7 +38,7 @@ off() {
     grep -q 'rank 0: 0 of .* collective calls served' "$tmp/err" || fail "HXMPI=off: calls are served"
     job "$1" 2 1 HXMPI=of -- "$here/alike-$1" 1 "$seed" || fail "HXMPI=of: exit $?"
     [ "$(grep -c 'HXMPI=of is unknown; choices: on off' "$tmp/err")" = 1 ] || fail "HXMPI=of: not one line about it"
-    job "$1" 2 2 HX_PROVIDER=none HXMPI_STATS=1 -- "$here/alike-$1" 1 "$seed" || fail "no provider: exit $?"
+    job "$1" 2 2 HX_PROVIDER=none HXMPI=on HXMPI_STATS=1 -- "$here/alike-$1" 1 "$seed" || fail "no provider: exit $?"
     has "$tmp/err" 'Hierax cannot start, so MPI makes the collectives' "no provider"
     grep -q 'rank 0: 0 of .* collective calls served' "$tmp/err" || fail "no provider: calls are served"
 }
