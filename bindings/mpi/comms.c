@@ -11,7 +11,7 @@
 
 static hx_comm_t *world;
 static int has_threads, keyval = MPI_KEYVAL_INVALID;
-static MPI_Comm quiet = MPI_COMM_NULL; /* of all ranks: nobody sends in it */
+static MPI_Comm quiet = MPI_COMM_NULL; /* of all ranks; no rank sends in it */
 
 /* The communicator of this thread's last call: a look at an attribute takes as long as a small collective. */
 static __thread struct {
