@@ -374,11 +374,3 @@ int MPI_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls
     free(counts);
     return call.rc;
 }
-
-/* ---- a freed datatype's handle may name another one afterwards */
-
-int MPI_Type_free(MPI_Datatype *type)
-{
-    hxmpi_types_forget();
-    return PMPI_Type_free(type);
-}

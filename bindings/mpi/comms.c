@@ -87,7 +87,7 @@ hx_status_t hxmpi_comms_begin(hx_comm_t *all, int threads)
     has_threads = threads;
     timeout_set(world);
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) != MPI_SUCCESS ||
-        PMPI_Comm_dup(MPI_COMM_WORLD, &quiet) != MPI_SUCCESS)
+        hxmpi_types_begin() != HX_SUCCESS || PMPI_Comm_dup(MPI_COMM_WORLD, &quiet) != MPI_SUCCESS)
         return HX_ERR_NOMEM;
     PMPI_Comm_set_errhandler(quiet, MPI_ERRORS_RETURN);
     return HX_SUCCESS;

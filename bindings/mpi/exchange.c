@@ -31,33 +31,42 @@ static int put(void *ctx, const char *key, const char *value)
     return 0;
 }
 
-/* Every rank takes part in both calls, whatever has failed. */
+/* All ranks call this in turn, also those whose hx_init_with has returned already: with is_in 0. So no rank is alone in a call of MPI if
+ * ranks fail at different places. Returns 1 if all ranks are in a fence and have memory. *any: is a rank in a fence? */
+static int meet(int is_in, int is_good, int *any)
+{
+    const int mine[3] = {is_in, !is_in, !is_good};
+    int all[3] = {0, 1, 1};
+
+    PMPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    *any = all[0];
+    return !all[1] && !all[2];
+}
+
 static int fence(void *ctx)
 {
     struct hxmpi_exchange *exchange = ctx;
     int *counts = calloc((size_t)exchange->size, 2 * sizeof(*counts)), *places = counts ? counts + exchange->size : NULL;
-    int count = (int)exchange->mine.used, least = counts != NULL, all = 0;
+    int count = (int)exchange->mine.used, any, good = meet(1, counts != NULL, &any);
     long long sum = 0;
     char *room = NULL;
 
-    PMPI_Allreduce(&least, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all) {
+    if (good) {
         PMPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, MPI_COMM_WORLD);
         for (int r = 0; r < exchange->size; r++) {
             places[r] = (int)sum;
             sum += counts[r];
         }
         room = sum < INT_MAX ? text_grow(&exchange->all, (size_t)sum) : NULL;
-        least = room != NULL;
-        PMPI_Allreduce(&least, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        good = meet(1, room != NULL, &any);
     }
-    if (all) {
+    if (good) {
         PMPI_Allgatherv(exchange->mine.bytes, count, MPI_CHAR, room, counts, places, MPI_CHAR, MPI_COMM_WORLD);
         exchange->all.used += (size_t)sum;
         exchange->mine.used = 0;
     }
     free(counts);
-    return !all;
+    return !good;
 }
 
 static int get(void *ctx, const char *key, char *value, size_t capacity)
@@ -91,6 +100,11 @@ hx_bootstrap_t hxmpi_exchange_callbacks(struct hxmpi_exchange *exchange)
 
 void hxmpi_exchange_close(struct hxmpi_exchange *exchange)
 {
+    int any;
+
+    do
+        meet(0, 1, &any);
+    while (any);
     free(exchange->mine.bytes);
     free(exchange->all.bytes);
 }

@@ -17,9 +17,10 @@ struct hxmpi_exchange {
     struct hxmpi_text all;  /* of all ranks, until the last fence */
 };
 
-/* Returns 0 if there is no memory. Close it in any case. */
+/* Returns 0 if there is no memory. All ranks close it in any case. */
 int hxmpi_exchange_open(struct hxmpi_exchange *exchange, int rank, int size);
 hx_bootstrap_t hxmpi_exchange_callbacks(struct hxmpi_exchange *exchange);
+/* Collective: returns when no rank is in hx_init_with any more. */
 void hxmpi_exchange_close(struct hxmpi_exchange *exchange);
 
 #endif

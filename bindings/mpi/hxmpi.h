@@ -59,8 +59,7 @@ int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of)
 int hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op, int *cause);
 /* Are `count` elements of the type one block of memory, in the order in which MPI sends them? *bytes: of an element's data. */
 int hxmpi_is_contiguous(MPI_Datatype type, size_t *bytes);
-/* A datatype was freed: its handle may soon name another one. */
-void hxmpi_types_forget(void);
+hx_status_t hxmpi_types_begin(void);
 
 /* ---- stats.c: HXMPI_STATS=1 */
 
@@ -97,7 +96,14 @@ enum hxmpi_cause { HXMPI_CAUSES(HXMPI_CAUSE) HXMPI_NCAUSES };
 #define HXMPI_COLLECTIVE(name) HXMPI_##name,
 enum hxmpi_collective { HXMPI_COLLECTIVES(HXMPI_COLLECTIVE) HXMPI_NCOLLECTIVES };
 
-void hxmpi_count(enum hxmpi_collective collective, enum hxmpi_cause cause);
+extern int hxmpi_stats_wanted;
+void hxmpi_stats_begin(void);
+void hxmpi_stats_add(enum hxmpi_collective collective, enum hxmpi_cause cause);
+static inline void hxmpi_count(enum hxmpi_collective collective, enum hxmpi_cause cause)
+{
+    if (hxmpi_stats_wanted)
+        hxmpi_stats_add(collective, cause);
+}
 void hxmpi_stats_print(int rank);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum hxmpi_state hxmpi_state;
 
@@ -20,26 +21,43 @@ void hxmpi_say(const char *format, ...)
     fprintf(stderr, "hierax-mpi: %s\n", line); /* as one write */
 }
 
-/* Why Hierax does not start, in a line for the user; "": the user knows; NULL: it starts. */
-static const char *unwanted(void)
+/* The arguments of MPI's functions have other types in other MPIs, so a program of another MPI cannot even pass calls through this library.
+ * This runs before main. */
+__attribute__((constructor)) static void abi_check(void)
 {
-    static char text[400];
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    const char *wish = getenv("HXMPI");
+    static const char *const names[] = {"PMIX_RANK", "PMI_RANK"}; /* of launchers, to print the line once */
+    char version[8192] = ""; /* the most of any MPI */
+    const char *rank = NULL;
     int length = 0;
 
     PMPI_Get_library_version(version, &length);
-    if (strncmp(version, HXMPI_ABI, strlen(HXMPI_ABI)) != 0) {
-        snprintf(text, sizeof(text), "this library is for " HXMPI_ABI ", but the program runs on %.60s: it is not used", version);
-        return text;
+    if (strncmp(version, HXMPI_ABI, strlen(HXMPI_ABI)) == 0)
+        return;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !rank; i++)
+        rank = getenv(names[i]);
+    if (!rank || !strcmp(rank, "0"))
+        hxmpi_say("LD_PRELOAD names the library for " HXMPI_ABI ", but the program runs on %.*s. The program stops",
+                  (int)strcspn(version, "\n\t,"), version);
+    _exit(1);
+}
+
+/* Is Hierax wanted? *why: a line for the user, or NULL. */
+static int is_wanted(int one_node, const char **why)
+{
+    static char text[200];
+    const char *wish = getenv("HXMPI");
+
+    *why = NULL;
+    if (!wish || !*wish) {
+        if (!one_node)
+            *why = "a job of several nodes: Hierax runs only with HXMPI=on";
+        return one_node;
     }
-    if (wish && !strcmp(wish, "off"))
-        return "";
-    if (wish && *wish && strcmp(wish, "on") != 0) {
-        snprintf(text, sizeof(text), "HXMPI=%.60s is unknown; choices: on off. Taken as off", wish);
-        return text;
-    }
-    return NULL;
+    if (!strcmp(wish, "on") || !strcmp(wish, "off"))
+        return !strcmp(wish, "on");
+    snprintf(text, sizeof(text), "HXMPI=%.60s is unknown; choices: on off. Hierax does not run", wish);
+    *why = text;
+    return 0;
 }
 
 /* Between nodes, a message may need its sender's progress after the sender's call has returned, while the sender waits in MPI. MPI's waits
@@ -56,11 +74,11 @@ static int is_on_one_node(int size)
     return here == size && !getenv("HX_NODES");
 }
 
-static int all_agree(int good)
+static int least(int mine)
 {
     int all = 0;
 
-    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     return all;
 }
 
@@ -86,49 +104,54 @@ static hx_status_t world_start(int rank, int size, int threads, hx_comm_t **worl
 {
     struct hxmpi_exchange exchange;
     hx_status_t status = HX_ERR_NOMEM;
-    int key = MPI_KEYVAL_INVALID;
 
-    if (all_agree(hxmpi_exchange_open(&exchange, rank, size))) {
+    if (hxmpi_exchange_open(&exchange, rank, size)) {
         const hx_bootstrap_t bootstrap = hxmpi_exchange_callbacks(&exchange);
         const hx_config_t config = {.bootstrap = &bootstrap};
         status = hx_init_with(&config, world);
     }
     hxmpi_exchange_close(&exchange);
-    if (!all_agree(status == HX_SUCCESS))
-        return status == HX_SUCCESS ? HX_ERR_PEER_DEAD : status;
-    status = hxmpi_comms_begin(*world, threads);
-    if (status == HX_SUCCESS && (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, ended, &key, NULL) != MPI_SUCCESS ||
-                                 PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) != MPI_SUCCESS))
-        status = HX_ERR_NOMEM;
-    return all_agree(status == HX_SUCCESS) || status != HX_SUCCESS ? status : HX_ERR_PEER_DEAD;
+    if (least(status == HX_SUCCESS))
+        status = hxmpi_comms_begin(*world, threads);
+    return status;
+}
+
+/* Returns 0 if Hierax stays off. One rank says why. */
+static int serve(int rank, int size, int threads)
+{
+    hx_comm_t *world = NULL;
+    const hx_status_t status = world_start(rank, size, threads, &world);
+    const int failed = least(status == HX_SUCCESS ? size : rank);
+
+    if (failed == size)
+        return 1;
+    if (failed == rank)
+        hxmpi_say("rank %d: Hierax cannot start, so MPI makes the collectives: %s: %s", rank, hx_strerror(status), hx_error_detail(NULL));
+    if (world)
+        hx_finalize();
+    return 0;
 }
 
 static void start(int threads)
 {
-    const char *why = unwanted(), *wish = getenv("HXMPI");
-    hx_comm_t *world = NULL;
-    hx_status_t status;
-    int rank, size, one_node;
+    int rank, size, one_node, wanted, key = MPI_KEYVAL_INVALID;
+    const char *why;
 
     hxmpi_state = HXMPI_OFF;
+    hxmpi_stats_begin();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (why && *why && rank == 0)
+    one_node = least(is_on_one_node(size));
+    wanted = is_wanted(one_node, &why);
+    if (why && rank == 0)
         hxmpi_say("%s", why);
-    if (size == 1)
-        return;
-    one_node = is_on_one_node(size); /* collective, so each rank makes it */
-    if (!all_agree(!why) || !all_agree(one_node || (wish && !strcmp(wish, "on"))))
-        return;
-    if ((status = world_start(rank, size, threads, &world)) == HX_SUCCESS) {
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, ended, &key, NULL) != MPI_SUCCESS ||
+        PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) != MPI_SUCCESS)
+        wanted = 0;
+    if (size > 1 && least(wanted) && serve(rank, size, threads)) {
         hx_on_idle(hxmpi_progress, NULL);
         hxmpi_state = HXMPI_ON;
-        return;
     }
-    if (status != HX_ERR_PEER_DEAD) /* the others say why */
-        hxmpi_say("rank %d: Hierax cannot start, so MPI makes the collectives: %s: %s", rank, hx_strerror(status), hx_error_detail(NULL));
-    if (world)
-        hx_finalize();
 }
 
 int MPI_Init(int *argc, char ***argv)

@@ -11,18 +11,27 @@ static const char *const names[] = {HXMPI_COLLECTIVES(NAME)};
 static const char *const texts[] = {HXMPI_CAUSES(TEXT)};
 
 static unsigned long counts[HXMPI_NCOLLECTIVES][HXMPI_NCAUSES];
+int hxmpi_stats_wanted;
 
-void hxmpi_count(enum hxmpi_collective collective, enum hxmpi_cause cause)
+void hxmpi_stats_begin(void)
+{
+    const char *wish = getenv("HXMPI_STATS");
+
+    hxmpi_stats_wanted = wish && !strcmp(wish, "1");
+    if (wish && *wish && strcmp(wish, "1") != 0 && strcmp(wish, "0") != 0)
+        hxmpi_say("HXMPI_STATS=%.60s is unknown; choices: 0 1. Nothing is counted", wish);
+}
+
+void hxmpi_stats_add(enum hxmpi_collective collective, enum hxmpi_cause cause)
 {
     __atomic_fetch_add(&counts[collective][cause], 1, __ATOMIC_RELAXED);
 }
 
 void hxmpi_stats_print(int rank)
 {
-    const char *wish = getenv("HXMPI_STATS");
     unsigned long calls = 0, served = 0;
 
-    if (!wish || strcmp(wish, "1") != 0)
+    if (!hxmpi_stats_wanted)
         return;
     for (int c = 0; c < HXMPI_NCOLLECTIVES; c++)
         for (int cause = 0; cause < HXMPI_NCAUSES; cause++) {

@@ -116,11 +116,21 @@ int hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx
 
 /* ---- the layout of data that is only moved */
 
+/* Derived types that were freed: a new one may get the same handle. An attribute of the type counts them, because programs free types
+ * in any language. */
 static atomic_uint freed;
+static int keyval = MPI_KEYVAL_INVALID;
 
-void hxmpi_types_forget(void)
+static int deleted(MPI_Datatype type, int key, void *value, void *extra)
 {
+    (void)type, (void)key, (void)value, (void)extra;
     atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed);
+    return MPI_SUCCESS;
+}
+
+hx_status_t hxmpi_types_begin(void)
+{
+    return PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, deleted, &keyval, NULL) == MPI_SUCCESS ? HX_SUCCESS : HX_ERR_NOMEM;
 }
 
 /* How the type was made; a combiner that is_row does not know if it has counts of MPI_Count. */
@@ -164,6 +174,20 @@ static int is_row(MPI_Datatype type)
     return good;
 }
 
+/* Its freed handle will be noticed. */
+static int is_watched(MPI_Datatype type)
+{
+    int integers, addresses, kinds, combiner, found = 0;
+    void *value;
+
+    if (!envelope(type, &integers, &addresses, &kinds, &combiner))
+        return 0;
+    if (combiner == MPI_COMBINER_NAMED)
+        return 1; /* never freed */
+    return (PMPI_Type_get_attr(type, keyval, &value, &found) == MPI_SUCCESS && found) ||
+           PMPI_Type_set_attr(type, keyval, NULL) == MPI_SUCCESS;
+}
+
 int hxmpi_is_contiguous(MPI_Datatype type, size_t *bytes)
 {
     static __thread struct {
@@ -179,7 +203,7 @@ int hxmpi_is_contiguous(MPI_Datatype type, size_t *bytes)
         PMPI_Type_size_x(type, &last.size);
         last.type = type;
         last.freed = now;
-        last.known = 1;
+        last.known = is_watched(type);
     }
     *bytes = (size_t)last.size;
     return last.is_row;

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of libhierax-mpi: programs of each MPI whose compiler is here.
-EXTRA_DIST += tests/mpi/alike.c tests/mpi/alike.sh
+EXTRA_DIST += tests/mpi/alike.c tests/mpi/hard.c tests/mpi/overhead.c tests/mpi/jobs.sh
 hxmpi_programs =
+hxmpi_compile = -O2 -g -Wall -Wextra -I$(top_srcdir)/runtime -rdynamic -pthread -o $@ $< -ldl
 if HAVE_OPENMPI
-hxmpi_programs += tests/mpi/alike-openmpi
-tests/mpi/alike-openmpi: tests/mpi/alike.c
+hxmpi_openmpi = tests/mpi/alike-openmpi tests/mpi/hard-openmpi tests/mpi/overhead-openmpi
+hxmpi_programs += $(hxmpi_openmpi)
+$(hxmpi_openmpi): tests/mpi/%-openmpi: tests/mpi/%.c runtime/hierax.h
 	@$(MKDIR_P) tests/mpi
-	$(AM_V_CCLD)$(OPENMPI_CC) -O1 -g -o $@ $(srcdir)/tests/mpi/alike.c
+	$(AM_V_CCLD)$(OPENMPI_CC) $(hxmpi_compile)
 endif
 if HAVE_MPICH
-hxmpi_programs += tests/mpi/alike-mpich
-tests/mpi/alike-mpich: tests/mpi/alike.c
+hxmpi_mpich = tests/mpi/alike-mpich tests/mpi/hard-mpich tests/mpi/overhead-mpich
+hxmpi_programs += $(hxmpi_mpich)
+$(hxmpi_mpich): tests/mpi/%-mpich: tests/mpi/%.c runtime/hierax.h
 	@$(MKDIR_P) tests/mpi
-	$(AM_V_CCLD)$(MPICH_CC) -O1 -g -o $@ $(srcdir)/tests/mpi/alike.c
+	$(AM_V_CCLD)$(MPICH_CC) $(hxmpi_compile)
 endif
 check_DATA = $(hxmpi_programs)
 CLEANFILES += $(hxmpi_programs)
-dist_tests_list += tests/mpi/alike.sh
+dist_tests_list += tests/mpi/alike.sh tests/mpi/hard.sh

@@ -21,6 +21,7 @@ void examples(hx_comm_t *world, float *in, float *out, float *sums, size_t n, si
     int done = 0, left = 0, right = 0;
     sem_t reached;
     extern void wake(hx_status_t status, void *ctx);
+    extern void mpi_progress(void *ctx);
 
     {
 /* hx_init hx_finalize hx_error_detail */

@@ -16,7 +16,7 @@ class Hierax(AutotoolsPackage):
     version("0.3.0")
 
     variant("pmix", default=True, description="Start under launchers with PMIx: srun --mpi=pmix, mpirun")
-    variant("mpi", default=False, description="Install coll_bench_mpi, the benchmark over MPI")
+    variant("mpi", default=False, description="Install coll_bench_mpi, the benchmark over MPI, and the library that serves MPI programs")
     variant("static", default=False, description="Install the static library too")
 
     depends_on("c", type="build")
@@ -40,7 +40,7 @@ class Hierax(AutotoolsPackage):
 
     def configure_args(self):
         mpicc = self.spec["mpi"].mpicc if self.spec.satisfies("+mpi") else "no"
-        args = ["--disable-probes", "--without-python", f"--with-mpicc={mpicc}", *self.enable_or_disable("static")]
+        args = ["--disable-probes", "--without-python", f"--with-mpicc={mpicc}", *self.with_or_without("mpi"), *self.enable_or_disable("static")]
         if self.spec.satisfies("~pmix"):
             args.append("ac_cv_header_pmix_h=no")  # or configure would take the system's
         return args

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What programs do to communicators and threads, and what goes wrong at the start. Each part checks its sums.
+ *
+ * usage: hard PART      one of the table at the end
+ */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void wrong(const char *part, int got, int wanted)
+{
+    fprintf(stderr, "hard: %s: rank %d: %d, expected %d\n", part, rank, got, wanted);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* The sum of (number within comm + i), in a call that Hierax serves. */
+static void sum_check(const char *part, MPI_Comm comm, int i)
+{
+    int me, n, sum = 0;
+
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &n);
+    const int mine = me + i;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+    if (sum != n * (n - 1) / 2 + n * i)
+        wrong(part, sum, n * (n - 1) / 2 + n * i);
+}
+
+/* ---- threads: each has a communicator, and makes more of them while the others do the same */
+
+enum { THREADS = 3, ROUNDS = 120, DUPS_EACH = 40 };
+static MPI_Comm of_thread[THREADS];
+
+static void *thread(void *number)
+{
+    const int t = (int)(size_t)number;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        int value = rank == i % size ? 7 * i + t : -1;
+        MPI_Comm copy;
+        sum_check("threads", of_thread[t], i + t);
+        MPI_Bcast(&value, 1, MPI_INT, i % size, of_thread[t]);
+        if (value != 7 * i + t)
+            wrong("threads, MPI_Bcast", value, 7 * i + t);
+        if (i % DUPS_EACH != t)
+            continue;
+        MPI_Comm_dup(of_thread[t], &copy);
+        sum_check("threads, a duplicate", copy, i);
+        MPI_Comm_free(&copy);
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t started[THREADS];
+
+    for (int t = 0; t < THREADS; t++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[t]);
+    for (int t = 1; t < THREADS; t++)
+        if (pthread_create(&started[t], NULL, thread, (void *)(size_t)t) != 0)
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    thread(NULL);
+    for (int t = 1; t < THREADS; t++)
+        pthread_join(started[t], NULL);
+    for (int t = 0; t < THREADS; t++)
+        MPI_Comm_free(&of_thread[t]);
+}
+
+/* ---- comms: many at once, used and freed in other orders than that of their creation */
+
+enum { COMMS = 24, STEP = 7 }; /* STEP has no divisor in common with COMMS */
+
+static void comms(void)
+{
+    MPI_Comm all[COMMS];
+
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < COMMS; i++)
+            if (i % 3 == 2)
+                MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &all[i]);
+            else
+                MPI_Comm_dup(i % 3 && i > 1 ? all[i - 2] : MPI_COMM_WORLD, &all[i]);
+        for (int i = 0; i < COMMS; i++)
+            sum_check("comms", all[(COMMS - 1 - i) * STEP % COMMS], i);
+        for (int i = 0; i < COMMS; i++) {
+            const int k = (i * STEP + round) % COMMS;
+            MPI_Comm_free(&all[k]);
+            for (int j = 0; j < COMMS; j += 5)
+                if (all[j] != MPI_COMM_NULL)
+                    sum_check("comms, some freed", all[j], j);
+        }
+    }
+}
+
+/* ---- dups: 10,000 of them leave nothing behind */
+
+static long resident_kib(void)
+{
+    long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    if (!file || fscanf(file, "%ld %ld", &pages, &resident) != 2)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static void dups(void)
+{
+    enum { DUPS = 10000, WARM = 2000, USED = 4, MOST_KIB = 4096 };
+    long before = 0, grown;
+
+    for (int i = 0; i < DUPS; i++) {
+        MPI_Comm copy;
+        if (i == WARM)
+            before = resident_kib();
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        if (i % USED == 0)
+            sum_check("dups", copy, i);
+        MPI_Comm_free(&copy);
+    }
+    grown = resident_kib() - before;
+    if (grown > MOST_KIB)
+        wrong("dups, KiB that the process has grown", (int)grown, MOST_KIB);
+    if (rank == 0)
+        printf("hard: dups: grown by %ld KiB\n", grown);
+}
+
+/* ---- types: the handle of a freed datatype names another layout */
+
+static void types(void)
+{
+    for (int i = 0; i < 200; i++) {
+        int data[8], wanted[8];
+        MPI_Datatype type;
+        if (i % 2)
+            MPI_Type_contiguous(4, MPI_INT, &type);
+        else
+            MPI_Type_vector(4, 1, 2, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        for (int k = 0; k < 8; k++) {
+            wanted[k] = i % 2 ? (k < 4 ? k + i : -1) : (k % 2 == 0 && k < 7 ? k + i : -1);
+            data[k] = rank == 0 ? k + i : -1;
+        }
+        MPI_Bcast(data, 1, type, 0, MPI_COMM_WORLD);
+        for (int k = 0; k < 8 && rank; k++)
+            if (data[k] != wanted[k])
+                wrong("types", data[k], wanted[k]);
+        MPI_Type_free(&type);
+    }
+}
+
+/* ---- sums: what remains if Hierax cannot start */
+
+static void sums(void)
+{
+    for (int i = 0; i < 10; i++)
+        sum_check("sums", MPI_COMM_WORLD, i);
+}
+
+/* ---- fails: a call fails, the communicator's error handler runs, and MPI has a text for the code */
+
+static int handled;
+
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm, (void)code;
+    handled++;
+}
+
+static void fails(void)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Errhandler mine;
+    int in[4] = {1, 2, 3, 4}, out[4], counts[2] = {1, 1}, displs[2] = {0, 0}, length, code; /* blocks that overlap */
+
+    MPI_Comm_create_errhandler(handler, &mine);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine);
+    code = MPI_Allgatherv(in, 1, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD);
+    if (code == MPI_SUCCESS || handled != 1)
+        wrong("fails: calls of the error handler", handled, 1);
+    MPI_Error_string(code, text, &length);
+    if (strncmp(text, "Hierax: ", 8) != 0) {
+        fprintf(stderr, "hard: fails: the text is \"%s\"\n", text);
+        wrong("fails: the text", code, 0);
+    }
+    MPI_Errhandler_free(&mine);
+    sum_check("fails, afterwards", MPI_COMM_WORLD, 3);
+}
+
+static const struct {
+    const char *name;
+    void (*part)(void);
+} parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types}, {"sums", sums}, {"fails", fails}};
+
+/* Hierax cannot start on rank 1: that rank has a wrong setting. */
+static void spoil(void)
+{
+    const char *number = getenv("PMIX_RANK") ? getenv("PMIX_RANK") : getenv("PMI_RANK");
+
+    if (number && !strcmp(number, "1"))
+        setenv("HX_SPIN", "many", 1);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    int provided;
+
+    if (!strcmp(name, "never")) { /* MPI is linked, but never started */
+        int flag = 1;
+        MPI_Initialized(&flag);
+        puts(flag ? "hard: MPI is initialized" : "hard: never: good");
+        return flag;
+    }
+    if (getenv("HARD_SPOIL"))
+        spoil();
+    MPI_Init_thread(&argc, &argv, strcmp(name, "threads") ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(name, "threads") && provided != MPI_THREAD_MULTIPLE)
+        wrong("threads: provided", provided, MPI_THREAD_MULTIPLE);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (!strcmp(parts[i].name, name)) {
+            parts[i].part();
+            MPI_Finalize();
+            if (rank == 0)
+                printf("hard: %s: good\n", name);
+            return 0;
+        }
+    fprintf(stderr, "hard: unknown part \"%s\"\n", name);
+    MPI_Abort(MPI_COMM_WORLD, 2);
+    return 2;
+}

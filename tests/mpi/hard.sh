@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# libhierax-mpi with threads, many communicators and wrong starts: sums are right, nothing hangs, and one line says what is wrong. See hard.c.
+. "$(dirname "$0")/jobs.sh"
+
+# part MPI N NODES PART: it is right, and Hierax has served it
+part() {
+    job "$1" "$2" "$3" HXMPI_STATS=1 -- "$here/hard-$1" "$4" || why "$*: exit $?"
+    has "$tmp/out" "hard: $4: good" "$*"
+    grep -q 'rank 0: MPI_[A-Z].* served$' "$tmp/err" || why "$*: nothing is served"
+    ! grep -q 'does not run\|could not make' "$tmp/err" || why "$*: calls went to MPI"
+}
+
+# off MPI N NODES TEXT [NAME=VALUE...]: one line has TEXT (none if TEXT is empty), nothing is served, the program runs
+off() {
+    local mpi=$1 n=$2 nodes=$3 text=$4 lines
+    shift 4
+    job "$mpi" "$n" "$nodes" HXMPI_STATS=1 "$@" -- "$here/hard-$mpi" sums || why "$mpi $*: exit $?"
+    has "$tmp/out" "hard: sums: good" "$mpi $*"
+    lines=$(grep '^hierax-mpi:' "$tmp/err" | grep -cv 'rank [0-9]*: [M0-9]')
+    if [ -n "$text" ]; then
+        [ "$lines" = 1 ] && grep '^hierax-mpi:' "$tmp/err" | grep -qF -- "$text" || why "$mpi $*: not one line with \"$text\""
+    else
+        [ "$lines" = 0 ] || why "$mpi $*: a line"
+    fi
+    [ "$(grep -c 'rank [01]: 0 of [1-9][0-9]* collective calls served' "$tmp/err")" = 2 ] || why "$mpi $*: calls are served"
+}
+
+for mpi in "${mpis[@]}"; do
+    for name in threads comms dups types fails; do
+        part "$mpi" 2 1 $name
+    done
+    part "$mpi" 2 2 comms
+    off "$mpi" 2 1 "" HXMPI=off
+    off "$mpi" 2 1 "HXMPI=of is unknown; choices: on off" HXMPI=of
+    off "$mpi" 2 1 "HXMPI=on" HX_NODES=2
+    off "$mpi" 2 2 "Hierax cannot start, so MPI makes the collectives" HX_PROVIDER=none
+    off "$mpi" 2 1 "rank 1 cannot start: HX_SPIN=many" HARD_SPOIL=1
+    job "$mpi" 1 1 -- "$here/hard-$mpi" sums || why "$mpi: one rank: exit $?"
+    [ "$(LD_PRELOAD=$(library "$mpi") "$here/hard-$mpi" never 2>&1)" = "hard: never: good" ] || fail "$mpi: a program that does not start MPI"
+    [ "$(LD_PRELOAD=$(library "$mpi") /bin/echo well 2>&1)" = well ] || fail "$mpi: a program without MPI"
+    job "$mpi" 2 1 -- "$here/overhead-$mpi" 20 200 || why "$mpi: overhead: exit $?"
+    cat "$tmp/out"
+done
+
+# other OWN OTHER: a program of OWN with the library for OTHER stops, with one line
+other() {
+    ! job "$1" 2 1 "LD_PRELOAD=$(library "$2")" -- "$here/hard-$1" sums || why "$1 with the library for $2 runs"
+    [ "$(grep -c 'LD_PRELOAD names the library for .*, but the program runs on .*' "$tmp/err")" = 1 ] ||
+        why "$1 with the library for $2: not one line about it"
+}
+if [ ${#mpis[@]} = 2 ]; then
+    other openmpi mpich
+    other mpich openmpi
+fi
+finish

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# For the scripts of this folder: jobs of MPI programs with libhierax-mpi preloaded.
+. "$(dirname "$0")/../system/common.sh"
+here=$top_builddir/tests/mpi
+unset "${!HXMPI@}"
+mpis=()
+for mpi in openmpi mpich; do
+    [ ! -e "$top_builddir/mpi/libhierax-$mpi.so" ] || mpis+=("$mpi")
+done
+[ ${#mpis[@]} != 0 ] || skip "no libhierax-mpi was built: ./configure says why"
+
+# library MPI: to preload
+library() { echo "$top_builddir/mpi/libhierax-$1.so"; }
+
+# job MPI N NODES [NAME=VALUE...] -- COMMAND...: with the library preloaded, or with what LD_PRELOAD=... names
+job() {
+    local mpi=$1 n=$2 variables=("LD_PRELOAD=$(library "$1")") options=() variable
+    [ "$3" = 1 ] || variables+=("HX_NODES=$3" HXMPI=on)
+    shift 3
+    while [ "$1" != -- ]; do
+        variables+=("$1")
+        shift
+    done
+    shift
+    [ "$mpi" = mpich ] || options=(--oversubscribe)
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 120 "$(launcher "$mpi")" "${options[@]}" -n "$n" \
+        env "${variables[@]}" "$@" </dev/null >"$tmp/out" 2>"$tmp/err"
+}
+
+launcher() { if [ "$1" = openmpi ]; then echo mpirun.openmpi; else echo mpiexec.hydra; fi; }
+
+# why TEXT: the job has failed
+why() { fail "$1"; head -n 20 "$tmp/out" "$tmp/err" >&2; }
