@@ -207,9 +207,10 @@ static void reductions(MPI_Comm comm)
     PMPI_Allreduce(input, theirs, count, type, op, comm);
     compare("MPI_Allreduce", ours, theirs, bytes);
 
-    BEGIN(in_place && rank == root);
+    /* MPICH 4.0.2 crashes in MPI_Reduce in place of 5 ranks with some roots. So MPI gets another buffer with the same numbers. */
+    BEGIN(in_place && rank == root && types[t].floats != 2);
     MPI_Reduce(input, ours, count, type, op, root, comm);
-    PMPI_Reduce(input, theirs, count, type, op, root, comm);
+    PMPI_Reduce(in, theirs, count, type, op, root, comm);
     if (rank == root)
         compare("MPI_Reduce", ours, theirs, bytes);
 
