@@ -152,6 +152,12 @@ static int envelope(MPI_Datatype type, int *integers, int *addresses, int *types
 #endif
 }
 
+/* MPI 4.1 deprecates these names, which end in _x; MPI 3 has no others. */
+#if MPI_VERSION < 4
+#define PMPI_Type_size_c PMPI_Type_size_x
+#define PMPI_Type_get_extent_c PMPI_Type_get_extent_x
+#endif
+
 /* One block of memory, in the order of the type map? Made of named types, copies of them, and rows of them. */
 static int is_row(MPI_Datatype type)
 {
@@ -159,7 +165,7 @@ static int is_row(MPI_Datatype type)
     MPI_Count lower, extent, size;
     MPI_Datatype inner;
 
-    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || PMPI_Type_get_extent_x(type, &lower, &extent) != MPI_SUCCESS || lower != 0 ||
+    if (PMPI_Type_size_c(type, &size) != MPI_SUCCESS || PMPI_Type_get_extent_c(type, &lower, &extent) != MPI_SUCCESS || lower != 0 ||
         extent != size || !envelope(type, &integers, &addresses, &kinds, &combiner))
         return 0;
     if (combiner == MPI_COMBINER_NAMED)
@@ -200,7 +206,7 @@ int hxmpi_is_contiguous(MPI_Datatype type, size_t *bytes)
 
     if (!last.known || last.type != type || last.freed != now) {
         last.is_row = is_row(type);
-        PMPI_Type_size_x(type, &last.size);
+        PMPI_Type_size_c(type, &last.size);
         last.type = type;
         last.freed = now;
         last.known = is_watched(type);
