@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The collectives that block. Hierax serves a call, or passes it on to MPI unchanged. */
+/* The collectives that block. Hierax serves a call, or passes it on to MPI unchanged. large.c includes this file for the functions whose
+ * names end in _c. */
 #include "hxmpi.h"
 #include "side.h"
 #include <stdint.h>
 #include <stdlib.h>
+
+#ifndef HXMPI_LARGE
+#define FUNCTION(name) MPI_##name
+#define MPIS_OWN(name) PMPI_##name
+typedef int count_t;
+typedef int displ_t;
+#endif
 
 /* One call. */
 struct call {
     enum hxmpi_collective what;
     MPI_Comm comm;
     const struct hxmpi_comm *of;
-    int rc; /* if it was served */
+    struct hxmpi_fold *fold; /* of a reduction, or NULL */
+    int rc;                  /* if it was served */
 };
 
 static int declined(const struct call *call, int cause)
@@ -31,6 +40,8 @@ static inline int begin(struct call *call)
 static inline int served(struct call *call, hx_status_t status)
 {
     hxmpi_count(call->what, HXMPI_CAUSE_SERVED);
+    if (call->fold)
+        hxmpi_fold_release(call->fold);
     call->rc = hxmpi_result(call->comm, status, call->of);
     return 1;
 }
@@ -58,17 +69,21 @@ static inline int data_wrong(long long count, MPI_Datatype type)
     return count < 0 || type == MPI_DATATYPE_NULL;
 }
 
-static inline int reduction(const struct call *call, long long count, MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op)
+static inline int reduction(struct call *call, long long count, MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op)
 {
-    int cause;
-
     if (count < 0)
         return declined(call, HXMPI_CAUSE_ARGUMENT);
-    return hxmpi_reduction(type, op, dtype, hx_op, &cause) || declined(call, cause);
+    switch (hxmpi_reduction(type, op, dtype, hx_op)) {
+    case HXMPI_NAMED: return 1;
+    case HXMPI_FOLDED: call->fold = hxmpi_fold_take(op, type, dtype, hx_op); break;
+    case HXMPI_NOT: break;
+    }
+    return call->fold || declined(call, HXMPI_CAUSE_TYPE);
 }
 
 /* ---- nothing, and reductions */
 
+#ifndef HXMPI_LARGE
 int MPI_Barrier(MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Barrier, .comm = comm};
@@ -77,8 +92,9 @@ int MPI_Barrier(MPI_Comm comm)
         return call.rc;
     return PMPI_Barrier(comm);
 }
+#endif
 
-int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Allreduce)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Allreduce, .comm = comm};
     hx_dtype_t dtype;
@@ -87,10 +103,10 @@ int MPI_Allreduce(const void *in, void *out, int count, MPI_Datatype type, MPI_O
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
         served(&call, hx_allreduce(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm)))
         return call.rc;
-    return PMPI_Allreduce(in, out, count, type, op, comm);
+    return MPIS_OWN(Allreduce)(in, out, count, type, op, comm);
 }
 
-int MPI_Reduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+int FUNCTION(Reduce)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Reduce, .comm = comm};
     hx_dtype_t dtype;
@@ -101,10 +117,10 @@ int MPI_Reduce(const void *in, void *out, int count, MPI_Datatype type, MPI_Op o
         served(&call, hx_reduce(in == MPI_IN_PLACE ? HX_IN_PLACE : in, is_root(&call, root) ? out : NULL, (size_t)count, dtype, hx_op, root,
                                 call.of->comm)))
         return call.rc;
-    return PMPI_Reduce(in, out, count, type, op, root, comm);
+    return MPIS_OWN(Reduce)(in, out, count, type, op, root, comm);
 }
 
-int MPI_Scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Scan)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Scan, .comm = comm};
     hx_dtype_t dtype;
@@ -113,10 +129,10 @@ int MPI_Scan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op,
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
         served(&call, hx_scan(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm)))
         return call.rc;
-    return PMPI_Scan(in, out, count, type, op, comm);
+    return MPIS_OWN(Scan)(in, out, count, type, op, comm);
 }
 
-int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Exscan)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Exscan, .comm = comm};
     hx_dtype_t dtype;
@@ -125,10 +141,10 @@ int MPI_Exscan(const void *in, void *out, int count, MPI_Datatype type, MPI_Op o
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
         served(&call, hx_exscan(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm)))
         return call.rc;
-    return PMPI_Exscan(in, out, count, type, op, comm);
+    return MPIS_OWN(Exscan)(in, out, count, type, op, comm);
 }
 
-int MPI_Reduce_scatter_block(const void *in, void *out, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Reduce_scatter_block)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Reduce_scatter_block, .comm = comm};
     hx_dtype_t dtype;
@@ -138,11 +154,11 @@ int MPI_Reduce_scatter_block(const void *in, void *out, int count, MPI_Datatype 
         served(&call,
                hx_reduce_scatter_block(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm)))
         return call.rc;
-    return PMPI_Reduce_scatter_block(in, out, count, type, op, comm);
+    return MPIS_OWN(Reduce_scatter_block)(in, out, count, type, op, comm);
 }
 
 /* Counts, and places in extents, of blocks. places may be NULL. NULL without memory; the caller frees *counts. */
-static int blocks_read(int n, const int *ints, const int *places, size_t **counts, MPI_Aint **displs)
+static int blocks_read(int n, const count_t *ints, const displ_t *places, size_t **counts, MPI_Aint **displs)
 {
     *counts = malloc((size_t)n * (sizeof(**counts) + sizeof(**displs)));
     if (!*counts)
@@ -155,7 +171,7 @@ static int blocks_read(int n, const int *ints, const int *places, size_t **count
     return 1;
 }
 
-static int counts_wrong(int n, const int *counts)
+static int counts_wrong(int n, const count_t *counts)
 {
     for (int i = 0; i < n; i++)
         if (counts[i] < 0)
@@ -163,7 +179,7 @@ static int counts_wrong(int n, const int *counts)
     return 0;
 }
 
-int MPI_Reduce_scatter(const void *in, void *out, const int *counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Reduce_scatter)(const void *in, void *out, const count_t *counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Reduce_scatter, .comm = comm};
     hx_dtype_t dtype;
@@ -172,7 +188,7 @@ int MPI_Reduce_scatter(const void *in, void *out, const int *counts, MPI_Datatyp
     MPI_Aint *places;
 
     if (!begin(&call) || !reduction(&call, counts_wrong(call.of->size, counts) ? -1 : 0, type, op, &dtype, &hx_op))
-        return PMPI_Reduce_scatter(in, out, counts, type, op, comm);
+        return MPIS_OWN(Reduce_scatter)(in, out, counts, type, op, comm);
     if (!blocks_read(call.of->size, counts, NULL, &sizes, &places)) {
         no_memory(&call);
         return call.rc;
@@ -184,13 +200,13 @@ int MPI_Reduce_scatter(const void *in, void *out, const int *counts, MPI_Datatyp
 
 /* ---- data that moves in blocks of one length */
 
-int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
+int FUNCTION(Bcast)(void *buffer, count_t count, MPI_Datatype type, int root, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Bcast, .comm = comm};
     struct hxmpi_side side;
 
     if (!begin(&call) || ((root_wrong(&call, root) || data_wrong(count, type)) && !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Bcast(buffer, count, type, root, comm);
+        return MPIS_OWN(Bcast)(buffer, count, type, root, comm);
     if (hxmpi_side_open(&side, buffer, (size_t)count, type, is_root(&call, root) ? HXMPI_LOAD : HXMPI_STORE))
         served(&call, hx_bcast(side.data, side.bytes, HX_BYTE, root, call.of->comm));
     else
@@ -211,15 +227,15 @@ int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm com
         hxmpi_side_close(&out, (call).rc == MPI_SUCCESS);                                                                            \
     } while (0)
 
-int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                  MPI_Comm comm)
+int FUNCTION(Allgather)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, count_t recvcount,
+                        MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Allgather, .comm = comm};
     const int in_place = sendbuf == MPI_IN_PLACE;
 
     if (!begin(&call) || (((!in_place && data_wrong(sendcount, sendtype)) || data_wrong(recvcount, recvtype)) &&
                           !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return MPIS_OWN(Allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     const size_t n = (size_t)call.of->size;
     BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
             hxmpi_side_open(&out, recvbuf, n * (size_t)recvcount, recvtype, in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
@@ -227,15 +243,15 @@ int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, voi
     return call.rc;
 }
 
-int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype,
-                 MPI_Comm comm)
+int FUNCTION(Alltoall)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, count_t recvcount,
+                       MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Alltoall, .comm = comm};
     const int in_place = sendbuf == MPI_IN_PLACE;
 
     if (!begin(&call) || (((!in_place && data_wrong(sendcount, sendtype)) || data_wrong(recvcount, recvtype)) &&
                           !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return MPIS_OWN(Alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     const size_t n = (size_t)call.of->size;
     BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
             hxmpi_side_open(&out, recvbuf, n * (size_t)recvcount, recvtype, in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
@@ -243,8 +259,8 @@ int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void
     return call.rc;
 }
 
-int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-               MPI_Comm comm)
+int FUNCTION(Gather)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, count_t recvcount,
+                     MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Gather, .comm = comm};
     const int in_place = sendbuf == MPI_IN_PLACE;
@@ -253,7 +269,7 @@ int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *
         ((root_wrong(&call, root) || (!in_place && data_wrong(sendcount, sendtype)) ||
           (is_root(&call, root) && data_wrong(recvcount, recvtype))) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+        return MPIS_OWN(Gather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     const size_t n = (size_t)call.of->size;
     BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
             !is_root(&call, root) || hxmpi_side_open(&out, recvbuf, n * (size_t)recvcount, recvtype,
@@ -263,8 +279,8 @@ int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *
     return call.rc;
 }
 
-int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root,
-                MPI_Comm comm)
+int FUNCTION(Scatter)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, count_t recvcount,
+                      MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Scatter, .comm = comm};
     const int in_place = recvbuf == MPI_IN_PLACE;
@@ -273,7 +289,7 @@ int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void 
         ((root_wrong(&call, root) || (!in_place && data_wrong(recvcount, recvtype)) ||
           (is_root(&call, root) && data_wrong(sendcount, sendtype))) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+        return MPIS_OWN(Scatter)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     const size_t n = (size_t)call.of->size;
     BETWEEN(call, !is_root(&call, root) || hxmpi_side_open(&in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
             in_place || hxmpi_side_open(&out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
@@ -284,8 +300,8 @@ int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void 
 
 /* ---- blocks of any length */
 
-int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int *recvcounts, const int *displs,
-                   MPI_Datatype recvtype, MPI_Comm comm)
+int FUNCTION(Allgatherv)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, const count_t *recvcounts,
+                         const displ_t *displs, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Allgatherv, .comm = comm};
     const int in_place = sendbuf == MPI_IN_PLACE;
@@ -295,7 +311,7 @@ int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
     if (!begin(&call) || (((!in_place && data_wrong(sendcount, sendtype)) || data_wrong(0, recvtype) ||
                            counts_wrong(call.of->size, recvcounts)) &&
                           !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+        return MPIS_OWN(Allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
     BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
             blocks_read(call.of->size, recvcounts, displs, &counts, &places) &&
                 hxmpi_side_open_blocks(&out, recvbuf, call.of->size, counts, places, recvtype,
@@ -305,8 +321,8 @@ int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, vo
     return call.rc;
 }
 
-int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int *recvcounts, const int *displs,
-                MPI_Datatype recvtype, int root, MPI_Comm comm)
+int FUNCTION(Gatherv)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, const count_t *recvcounts,
+                      const displ_t *displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Gatherv, .comm = comm};
     const int in_place = sendbuf == MPI_IN_PLACE;
@@ -317,7 +333,7 @@ int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void 
         ((root_wrong(&call, root) || (!in_place && data_wrong(sendcount, sendtype)) ||
           (is_root(&call, root) && (data_wrong(0, recvtype) || counts_wrong(call.of->size, recvcounts)))) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+        return MPIS_OWN(Gatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
     BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
             !is_root(&call, root) || (blocks_read(call.of->size, recvcounts, displs, &counts, &places) &&
                                       hxmpi_side_open_blocks(&out, recvbuf, call.of->size, counts, places, recvtype,
@@ -327,8 +343,8 @@ int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void 
     return call.rc;
 }
 
-int MPI_Scatterv(const void *sendbuf, const int *sendcounts, const int *displs, MPI_Datatype sendtype, void *recvbuf, int recvcount,
-                 MPI_Datatype recvtype, int root, MPI_Comm comm)
+int FUNCTION(Scatterv)(const void *sendbuf, const count_t *sendcounts, const displ_t *displs, MPI_Datatype sendtype, void *recvbuf,
+                       count_t recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Scatterv, .comm = comm};
     const int in_place = recvbuf == MPI_IN_PLACE;
@@ -339,7 +355,7 @@ int MPI_Scatterv(const void *sendbuf, const int *sendcounts, const int *displs, 
         ((root_wrong(&call, root) || (!in_place && data_wrong(recvcount, recvtype)) ||
           (is_root(&call, root) && (data_wrong(0, sendtype) || counts_wrong(call.of->size, sendcounts)))) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+        return MPIS_OWN(Scatterv)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
     BETWEEN(call,
             !is_root(&call, root) ||
                 (blocks_read(call.of->size, sendcounts, displs, &counts, &places) &&
@@ -350,8 +366,8 @@ int MPI_Scatterv(const void *sendbuf, const int *sendcounts, const int *displs, 
     return call.rc;
 }
 
-int MPI_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls, MPI_Datatype sendtype, void *recvbuf,
-                  const int *recvcounts, const int *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
+int FUNCTION(Alltoallv)(const void *sendbuf, const count_t *sendcounts, const displ_t *sdispls, MPI_Datatype sendtype,
+                        void *recvbuf, const count_t *recvcounts, const displ_t *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
 {
     struct call call = {.what = HXMPI_Alltoallv, .comm = comm};
     const int in_place = sendbuf == MPI_IN_PLACE;
@@ -362,7 +378,7 @@ int MPI_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls
         (((!in_place && (data_wrong(0, sendtype) || counts_wrong(call.of->size, sendcounts))) || data_wrong(0, recvtype) ||
           counts_wrong(call.of->size, recvcounts)) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+        return MPIS_OWN(Alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
     BETWEEN(call,
             in_place || (blocks_read(call.of->size, sendcounts, sdispls, &sent, &sent_at) &&
                          hxmpi_side_open_blocks(&in, sendbuf, call.of->size, sent, sent_at, sendtype, HXMPI_LOAD)),

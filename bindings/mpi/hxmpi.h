@@ -55,11 +55,19 @@ int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of)
 
 /* ---- types.c: operations and datatypes */
 
-/* The pair as Hierax names it. Returns 0 if Hierax has no such operation on this type. */
-int hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op, int *cause);
+/* The pair as Hierax names it: HXMPI_NAMED. HXMPI_FOLDED: fold.c can combine the elements. HXMPI_NOT: neither. */
+enum hxmpi_known { HXMPI_NOT, HXMPI_NAMED, HXMPI_FOLDED };
+enum hxmpi_known hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op);
 /* Are `count` elements of the type one block of memory, in the order in which MPI sends them? *bytes: of an element's data. */
 int hxmpi_is_contiguous(MPI_Datatype type, size_t *bytes);
 hx_status_t hxmpi_types_begin(void);
+
+/* ---- fold.c: reductions by MPI_Reduce_local */
+
+struct hxmpi_fold;
+/* NULL if the datatype has gaps. Release it when the call is complete. */
+struct hxmpi_fold *hxmpi_fold_take(MPI_Op op, MPI_Datatype type, hx_dtype_t *dtype, hx_op_t *hx_op);
+void hxmpi_fold_release(struct hxmpi_fold *fold);
 
 /* ---- stats.c: HXMPI_STATS=1 */
 
@@ -71,7 +79,6 @@ hx_status_t hxmpi_types_begin(void);
     ROW(FOREIGN, "ranks of another MPI_COMM_WORLD")                                                                                  \
     ROW(MEMBERS, "Hierax could not make the communicator")                                                                           \
     ROW(TYPE, "datatype of a reduction")                                                                                             \
-    ROW(OP, "operation of the program")                                                                                              \
     ROW(ARGUMENT, "argument that MPI refuses")
 #define HXMPI_CAUSE(name, text) HXMPI_CAUSE_##name,
 enum hxmpi_cause { HXMPI_CAUSES(HXMPI_CAUSE) HXMPI_NCAUSES };

@@ -91,7 +91,7 @@ static const struct type types[] = {
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
-int hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op, int *cause)
+enum hxmpi_known hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op)
 {
     static __thread const struct type *last_type; /* programs use one after the other the same */
     static __thread const struct operation *last_op;
@@ -106,12 +106,15 @@ int hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx
         for (size_t i = 0; i < COUNT(operations) && op != MPI_OP_NULL && !last_op; i++)
             last_op = operations[i].mpi == op ? &operations[i] : NULL;
     }
-    *cause = !last_op ? HXMPI_CAUSE_OP : HXMPI_CAUSE_TYPE;
-    if (!last_op || !last_type || !(last_op->classes & last_type->kind))
-        return 0;
+    if (!last_op) /* of the program */
+        return type == MPI_DATATYPE_NULL || op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP ? HXMPI_NOT : HXMPI_FOLDED;
+    if (!last_type)
+        return type == MPI_LONG_DOUBLE && (last_op->classes & OF_FLOATS) ? HXMPI_FOLDED : HXMPI_NOT;
+    if (!(last_op->classes & last_type->kind))
+        return HXMPI_NOT;
     *dtype = last_type->hx;
     *hx_op = last_op->hx;
-    return 1;
+    return HXMPI_NAMED;
 }
 
 /* ---- the layout of data that is only moved */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The functions of MPI 4 with counts of MPI_Count, as MPI_Allreduce_c: those of blocking.c, with other types. */
+#include "hxmpi.h"
+#if MPI_VERSION >= 4
+#define HXMPI_LARGE
+#define FUNCTION(name) MPI_##name##_c
+#define MPIS_OWN(name) PMPI_##name##_c
+typedef MPI_Count count_t;
+typedef MPI_Aint displ_t;
+#include "blocking.c"
+#endif
