@@ -163,11 +163,18 @@ static int message_send(struct hx_net *net, struct hx_edge *edge, const struct h
     return hx_control_send(net, edge, HX_CONTROL_MESSAGE, &control) == -FI_EAGAIN ? -FI_EAGAIN : 0;
 }
 
+/* Would a message be lost? Nothing is sent to a peer that is gone, until something arrives from it: its network works again then. It stays
+ * gone, but it learns that others continue without it. */
+static int is_out_of_reach(const struct hx_edge *edge)
+{
+    return edge->gone && !edge->has_arrivals;
+}
+
 void hx_control_message_send(struct hx_net *net, int peer, const struct hx_control_message *message)
 {
     struct hx_edge *edge = net->edges[peer];
 
-    if (net->broken || !edge || edge->gone || edge->must_resend || message_send(net, edge, message) == 0)
+    if (net->broken || !edge || is_out_of_reach(edge) || edge->must_resend || message_send(net, edge, message) == 0)
         return;
     edge->must_resend = 1;
     hx_edge_activate(net, edge);
@@ -198,7 +205,7 @@ int hx_control_message_continue(struct hx_net *net, struct hx_edge *edge)
     int must_resend = edge->must_resend;
 
     edge->must_resend = 0;
-    if (must_resend && !edge->gone)
+    if (must_resend && !is_out_of_reach(edge))
         net->heard(net->heard_arg, edge->peer, &(struct hx_control_message){.kind = HX_MESSAGE_ASKS});
     return edge->must_resend ? -FI_EAGAIN : 0;
 }

@@ -196,6 +196,7 @@ static struct hx_late_peer *late_of(struct hx_net *net, struct hx_edge *edge, ui
 void hx_edge_mark_gone(struct hx_net *net, struct hx_edge *edge)
 {
     edge->gone = 1;
+    edge->has_arrivals = 0;
     net->lost_ns = 0;
 }
 

@@ -217,7 +217,7 @@ struct hx_edge {
     uint8_t has_traffic;         /* a message has passed, so there are connections */
     uint8_t waits_for_send;      /* a send waits until another send has ended */
     uint8_t must_resend;         /* a control message could not be sent: control_message.c */
-    uint8_t has_arrivals;        /* something has arrived from the peer since the last liveness check */
+    uint8_t has_arrivals;        /* something has arrived from the peer since the last liveness check, or since it is gone */
     uint8_t gone;                /* the peer is unreachable: as a rule its process has ended */
     uint8_t silent;              /* gone, because its host does not answer */
     uint8_t refuses;             /* the kernel of the peer's host has refused a connection: the peer's endpoint is closed */

@@ -674,6 +674,50 @@ static void case_late_again(struct world *w)
     atomic_store(&w->meet->begun, 1);
 }
 
+static const struct hx_control_message word = {.kind = HX_MESSAGE_DEAD};
+static int words_heard;
+
+static void word_heard(void *arg, int peer, const struct hx_control_message *message)
+{
+    struct world *w = arg;
+
+    if (message->kind == HX_MESSAGE_ASKS) /* a message could not be sent at once */
+        ops->tell(w->net, peer, &word);
+    else
+        words_heard++;
+}
+
+static int word_await(struct world *w)
+{
+    for (double limit = hx_now_s() + 10; words_heard == 0 && hx_now_s() < limit;)
+        turn(w);
+    return words_heard;
+}
+
+/* Rank 0 counts rank 1 as gone, as after a network cut that has healed. It drops what it has to tell. When rank 1 tells it something, it can
+ * answer again. */
+static void case_gone_asks(struct world *w)
+{
+    ops->listen(w->net, word_heard, w);
+    if (w->me == 0) {
+        hx_edge_mark_gone(w->net, w->net->edges[1]);
+        ops->tell(w->net, 1, &word);
+        for (double until = hx_now_s() + 0.3; hx_now_s() < until;)
+            turn(w);
+    }
+    meet(w, &w->meet->begun, 1);
+    if (w->me == 1) {
+        check(words_heard == 0);
+        ops->tell(w->net, 0, &word);
+        check(word_await(w) == 1);
+    } else {
+        check(word_await(w) == 1);
+        ops->tell(w->net, 1, &word);
+        check(w->net->edges[1]->gone);
+    }
+    meet(w, &w->meet->begun, 2);
+}
+
 static int is_connected(const void *ctx, int fd)
 {
     struct sockaddr_storage local, peer;
@@ -808,6 +852,7 @@ EVERYWHERE(mismatch, 2)
 EVERYWHERE(too_long, 2)
 EVERYWHERE(region, 2)
 EVERYWHERE(sleep, 2)
+EVERYWHERE(gone_asks, 2)
 
 static void test_late_again(void **state)
 {
@@ -908,7 +953,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancel_credits), cmocka_unit_test(test_cancel_last), cmocka_unit_test(test_older_credit),
         cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_late_again), cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
+        cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_gone_asks),
+        cmocka_unit_test(test_late_again), cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
         cmocka_unit_test(test_connection_breaks),
         cmocka_unit_test(test_chunk_setting), cmocka_unit_test(test_child),
     };
