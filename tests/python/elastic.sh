@@ -41,6 +41,22 @@ lives 1 "" "--die 7" ""
 lives 2 "" "--die 7 --late" "--die 20" ""
 lives 2 "" "--die 0" "--die 39 --late"
 
+# The source of a sync dies in the middle. At least one of the moments is one.
+kept=0
+for seconds in 0.02 0.04 0.06 0.08 0.12; do
+    for rank in 0 1 2; do
+        HX_ROOT=localhost:$port HX_RANK=$rank HX_SIZE=3 HX_SECRET=s HX_TIMEOUT=60 timeout -s KILL 90 "$python" "$scripts/torn.py" $seconds \
+            >"$tmp/out.$rank" 2>"$tmp/err.$rank" &
+    done 2>/dev/null
+    wait 2>/dev/null
+    port=$((port + 1))
+    for rank in 1 2; do
+        grep -qE "kept|came" "$tmp/out.$rank" || { fail "torn.py $seconds: rank $rank"; tail -n 5 "$tmp/err.$rank" >&2; }
+        kept=$((kept + $(grep -c kept "$tmp/out.$rank")))
+    done
+done
+[ $kept -gt 0 ] || fail "torn.py: no rank died in the middle of a sync"
+
 # replaces NODES RANKS OPTION...: a rank of three dies. The process in its place and a fourth one join. RANKS: a pattern, of the log of memberships
 replaces() {
     local nodes=$1 ranks=$2 options=()

@@ -64,7 +64,8 @@ class Loop:
             self.comm = self._world = join()
             latest = self.comm.allreduce(-1, MAX)
         mode = "majority" if self.revision == latest and not self._new else "receive_only"
-        self.report = self.comm.state_sync(self.state, self.revision, mode)
+        # a source may die: then the arrays must still be those of self.revision
+        self.report = self.comm.state_sync(self.state, self.revision, mode, keep=not self._new)
         self.revision, self._new = self.report["revision"], False
         self._has_store = self.comm.allreduce(int(setting("HX_STORE") is not None), MAX) > 0
         self._unanswered, self._leave_out = 0, 0

@@ -325,9 +325,10 @@ static PyMethodDef methods[] = {
      "wait_size(least, seconds)\n\nThe number of ranks plus that of processes that wait to join. Returns when it is least or more, or after so "
      "many seconds."},
     {"state_sync", WITH_KEYWORDS(hxpy_comm_state_sync), METH_VARARGS | METH_KEYWORDS,
-     "state_sync(entries, revision=0, mode='majority')\n\nMake the arrays of all ranks the same, bit by bit. A rank receives only the arrays "
+     "state_sync(entries, revision=0, mode='majority', keep=False)\n\nMake the arrays of all ranks the same, bit by bit. A rank receives only the arrays "
      "that differ from those of the majority.\n\nentries: {name: array}, with the same names and sizes on all ranks. revision: a number "
-     "that grows with each change.\nmode: majority, send_only or receive_only. Returns a report, a dict."},
+     "that grows with each change.\nmode: majority, send_only or receive_only. keep: after an error the arrays are as they were; this takes memory "
+     "for a copy. Without it, arrays that were received in part are lost. Returns a report, a dict."},
     {"group", WITH_KEYWORDS(hxpy_comm_group), METH_VARARGS | METH_KEYWORDS,
      "group(wait=True)\n\nA with block whose blocking calls are made as one at its end. Their arrays have the results only then."},
     {"abort", WITH_KEYWORDS(comm_abort), METH_VARARGS | METH_KEYWORDS,

@@ -39,12 +39,14 @@ struct list {
     Py_ssize_t n, views_made;
     hx_state_entry_t *entries;
     struct hxpy_view *views;
+    char *kept; /* a copy of the arrays, one after the other; NULL: none */
 };
 
 static void list_drop(struct list *list)
 {
     while (list->views_made > 0)
         hxpy_view_drop(&list->views[--list->views_made]);
+    PyMem_RawFree(list->kept);
     PyMem_Free(list->views);
     PyMem_Free(list->entries);
     Py_XDECREF(list->items);
@@ -92,6 +94,31 @@ static int list_get(struct list *list, PyObject *mapping, bool receives)
     return 0;
 }
 
+static int kept_make(struct list *list)
+{
+    size_t bytes = 0;
+    for (Py_ssize_t i = 0; i < list->n; i++)
+        bytes += list->entries[i].bytes;
+    if (!(list->kept = PyMem_RawMalloc(bytes + 1))) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    char *at = list->kept;
+    for (Py_ssize_t i = 0; i < list->n; at += list->entries[i++].bytes)
+        if (list->entries[i].bytes) /* else the address may be NULL */
+            memcpy(at, list->entries[i].address, list->entries[i].bytes);
+    return 0;
+}
+
+/* After an error. */
+static void kept_restore(const struct list *list)
+{
+    const char *at = list->kept;
+    for (Py_ssize_t i = 0; at && i < list->n; at += list->entries[i++].bytes)
+        if (list->entries[i].bytes)
+            memcpy(list->entries[i].address, at, list->entries[i].bytes);
+}
+
 static PyObject *report_dict(const hx_state_report_t *report)
 {
     return Py_BuildValue("{s:K,s:n,s:n,s:K,s:K,s:i,s:d,s:d}", "revision", (unsigned long long)report->revision, "entries_received",
@@ -102,7 +129,7 @@ static PyObject *report_dict(const hx_state_report_t *report)
 
 PyObject *hxpy_comm_state_sync(PyObject *self, PyObject *args, PyObject *keywords)
 {
-    static char *allowed[] = {"entries", "revision", "mode", NULL};
+    static char *allowed[] = {"entries", "revision", "mode", "keep", NULL};
     hxpy_comm *comm = (hxpy_comm *)self;
     PyObject *mapping, *number = NULL;
     const char *mode_name = "majority";
@@ -110,17 +137,21 @@ PyObject *hxpy_comm_state_sync(PyObject *self, PyObject *args, PyObject *keyword
     hx_state_report_t report = {0};
     struct list list = {0};
     unsigned long long revision = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|Os:state_sync", allowed, &mapping, &number, &mode_name) ||
+    int keep = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|Osp:state_sync", allowed, &mapping, &number, &mode_name, &keep) ||
         hxpy_comm_check(comm) || get_mode(mode_name, &mode))
         return NULL;
     if (number && (revision = PyLong_AsUnsignedLongLong(number)) == (unsigned long long)-1 && PyErr_Occurred())
         return NULL;
-    if (list_get(&list, mapping, mode != HX_STATE_SEND_ONLY) || hxpy_comm_check(comm)) {
+    if (list_get(&list, mapping, mode != HX_STATE_SEND_ONLY) || (keep && mode != HX_STATE_SEND_ONLY && kept_make(&list)) ||
+        hxpy_comm_check(comm)) {
         list_drop(&list);
         return NULL;
     }
     PyThreadState *state = hxpy_begin(comm);
     int failed = hxpy_end(comm, state, hx_state_sync(comm->handle, list.entries, (size_t)list.n, revision, mode, &report));
+    if (failed)
+        kept_restore(&list);
     list_drop(&list);
     return failed ? NULL : report_dict(&report);
 }
