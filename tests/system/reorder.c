@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reorder: on four nodes or more, hx_comm_reorder of the world communicator, a duplicate and a part of the ranks; sums are right before and
- * after. Ranks that cannot take part, or call something else, are told.
- * reorder FILE: times an all-reduce; rank 0 says "before"; waits until FILE exists; times it again, reorders, and times it once more.
+ * reorder: hx_comm_reorder of the world communicator, of a duplicate and of a part of the ranks. Sums are right before and after. If one rank
+ * has requests, or makes another call, all ranks get the error.
+ * reorder FILE: times an all-reduce, and rank 0 says "before". Once FILE exists, it times the call again, reorders, and times it once more.
  * Rank 0 prints the three medians in microseconds.
  */
 #include "runtime/hierax.h"

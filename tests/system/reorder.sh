@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# hx_comm_reorder: rings pass the nodes in another order from then on, and sums stay right; who cannot take part is told on all ranks.
+# hx_comm_reorder: rings may pass the nodes in another order afterwards. Sums stay right. If one rank cannot take part, all get the error.
 . "$(dirname "$0")/common.sh"
 
 # reorders N NODES [X=Y...]
