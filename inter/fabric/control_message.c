@@ -110,16 +110,30 @@ int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge 
     return -FI_EAGAIN;
 }
 
+/* Another rank cannot reach this peer. That rank may itself be cut off, and what it has said may come late, when its network works again. So
+ * where a check of one's own is cheap, the claim only makes it shorter. */
+static void claim_heard(struct hx_net *net, struct hx_edge *edge)
+{
+    if (net->traits->kernel_answers) {
+        edge->doubted = !edge->gone;
+    } else {
+        edge->silent = 1;
+        hx_edge_mark_gone(net, edge);
+    }
+}
+
 static void message_arrived(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)
 {
     if (message->ndead < 0 || message->ndead > HX_MESSAGE_RANKS)
         return;
     for (int i = 0; i < message->ndead; i++) {
         const int rank = message->dead[i] < 0 ? HX_UNREACHABLE(message->dead[i]) : message->dead[i];
-        if (rank < net->nranks && net->edges[rank]) {
-            net->edges[rank]->silent |= message->dead[i] < 0;
+        if (rank >= net->nranks || !net->edges[rank])
+            continue;
+        if (message->dead[i] < 0)
+            claim_heard(net, net->edges[rank]);
+        else
             hx_edge_mark_gone(net, net->edges[rank]);
-        }
     }
     if (net->heard)
         net->heard(net->heard_arg, edge->peer, message);

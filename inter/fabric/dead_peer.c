@@ -31,7 +31,7 @@
 #define PATIENCE_NS SECOND_NS
 #define FORGET_NS (60 * SECOND_NS)  /* a peer that this rank has not checked for so long is no longer late */
 #define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions */
-#define SILENT_AGAIN_NS (SECOND_NS / 2) /* for another endpoint of a silent host: it has many, and this rank asks one after another */
+#define SILENT_AGAIN_NS (SECOND_NS / 2) /* for an endpoint that others cannot reach, or of a silent host: it has many, asked one after another */
 #define CERTAIN_NS SECOND_NS        /* a process that ends closes its listener at most so long after its connections */
 #define CERTAIN_STEP_NS 1000000
 #define QUEUE_LENGTH 100            /* connections that certainly fit into a listener's queue */
@@ -126,6 +126,7 @@ static int tcp_is_gone(const struct hx_net *net, struct hx_late_peer *late, uint
     if (error == 0) {
         late->connected = 1;
         late->answered = now;
+        late->edge->doubted = 0;
     } else if (error != EINPROGRESS) {
         connection_close(late);
     }
@@ -226,7 +227,7 @@ int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message 
     struct hx_edge *edge = net->edges[peer];
     uint64_t now = now_ns();
     struct hx_late_peer *late;
-    int again; /* another endpoint of its host was silent for long */
+    int again; /* another endpoint of its host, or this one to another rank, was silent for long */
 
     if (net->broken || !edge)
         return 0;
@@ -236,7 +237,7 @@ int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message 
         late->answered = now;
     late->seen = now;
     lost_end(net, now);
-    again = net->traits->kernel_answers && is_silent_host(net, edge);
+    again = edge->doubted || (net->traits->kernel_answers && is_silent_host(net, edge));
     if (!again && now - late->since < PATIENCE_NS)
         return 0;
     if (late->interval == 0) {

@@ -220,6 +220,7 @@ struct hx_edge {
     uint8_t has_arrivals;        /* something has arrived from the peer since the last liveness check, or since it is gone */
     uint8_t gone;                /* the peer is unreachable: as a rule its process has ended */
     uint8_t silent;              /* gone, because its host does not answer */
+    uint8_t doubted;             /* another rank cannot reach the peer; this one has yet to find out itself */
     uint8_t refuses;             /* the kernel of the peer's host has refused a connection: the peer's endpoint is closed */
     uint8_t process_ended;       /* the device reports that the peer's process has ended: it writes nothing any more */
     size_t recvs_in_flight;

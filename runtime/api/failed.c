@@ -211,6 +211,7 @@ static void past_tell(const struct hx_world *world, int peer, const struct hx_co
 
 static void death_heard(const struct hx_world *world, int told)
 {
+    const struct hx_control_message question = {.kind = HX_MESSAGE_ASKS, .rank = world->process.rank, .context = -1};
     struct hx_shared *shared = world->process.shared;
     const int has_ended = told >= 0, rank = has_ended ? told : HX_UNREACHABLE(told);
 
@@ -218,6 +219,8 @@ static void death_heard(const struct hx_world *world, int told)
         return;
     if (shared->table[rank].node == shared->table[world->process.rank].node)
         return; /* the ranks of a node see each other's deaths themselves; this one may only have closed its endpoint */
+    if (!has_ended && !hx_registry.net->ask(world->process.net, rank, &question))
+        return; /* the other rank cannot reach it, and may itself be cut off: this one finds out for itself */
     if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed) ||
         (has_ended && !atomic_load_explicit(&shared->table[rank].ended, memory_order_relaxed)))
         hx_watch_tell(shared, rank, has_ended);

@@ -2,12 +2,12 @@
 /*
  * A process of a job in which processes die and join all the time, for churn.py. usage:
  *
- * churn start ID ORDERS REPORTS DIRECTORY   a rank of the start
- * churn join ID ORDERS REPORTS DIRECTORY    one that joins
- * churn alone FILE...                       compute the state of each file from its log, in one process
+ * churn start DIRECTORY       a rank of the start; its number is its rank
+ * churn join DIRECTORY ID     one that joins; ID: a number that no other process has
+ * churn alone FILE...         compute the state of each file from its log, in one process
  *
- * ID: a number that no other process has. ORDERS, REPORTS: descriptors. In ORDERS churn.py writes in which phase this process dies, and how
- * long after its beginning; and when all end. In REPORTS each line is what a process does, and when.
+ * In DIRECTORY/orders churn.py writes in which phase this process dies, and how long after its beginning; and when all end. DIRECTORY/reports
+ * is a pipe: each line is what a process does, and when.
  *
  * The job is a loop of training: in each step all members start several all-reduces of integers and floats, wait, and change the state.
  * Then they compare hashes. After a death the others go on without the dead. Every few steps they let in processes that wait.
@@ -23,6 +23,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/time.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,7 +51,7 @@ static int lefts, members[CHURN_RANKS], size, stopped;
 static int since;                       /* steps since these are the members */
 
 #define CHECK(condition) check(!!(condition), #condition, __LINE__)
-#define OK(call) CHECK((call) == HX_SUCCESS)
+#define OK(call) CHECK(went_on(call) == HX_SUCCESS)
 
 static int64_t now_us(void)
 {
@@ -84,6 +85,15 @@ static void check(int right, const char *what, int line)
     say("E %d line %d: not true: %s; step %llu; %.200s; %.100s", id, line, what, (unsigned long long)state.steps, hx_error_detail(NULL),
         comm ? hx_error_detail(comm) : "");
     pause(); /* churn.py ends all, after it has looked */
+}
+
+/* The status. A process that churn.py has cut off from the others ends here: it may not go on. */
+static hx_status_t went_on(hx_status_t status)
+{
+    if (status != HX_ERR_MINORITY)
+        return status;
+    say("L %d %lld", id, (long long)now_us());
+    _exit(0);
 }
 
 /* ---- deaths ---------------------------------------------------------------------------------------------------- */
@@ -124,6 +134,7 @@ static void enter(enum phase phase)
 /* Has a call failed because of another process? Every other failure is a fault. */
 static int is_failure(hx_status_t status)
 {
+    went_on(status);
     CHECK(status == HX_SUCCESS || status == HX_ERR_PEER_DEAD || status == HX_ERR_REVOKED);
     return status != HX_SUCCESS;
 }
@@ -388,18 +399,38 @@ static void live(int joins, const char *directory)
     say("W %d %lld", id, (long long)now_us());
 }
 
+static int path_open(const char *directory, const char *name, int flags)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    return open(path, flags | O_CLOEXEC);
+}
+
+static int number_of(int argc, char **argv)
+{
+    const char *text = argc == 4 ? argv[3] : getenv("HX_RANK") ? getenv("HX_RANK") : getenv("SLURM_PROCID");
+
+    return text ? atoi(text) : -1;
+}
+
 int main(int argc, char **argv)
 {
+    struct utsname host;
+    int fd;
+
     if (argc >= 3 && !strcmp(argv[1], "alone"))
         return alone(argv + 2, argc - 2);
-    if (argc != 6)
+    if (argc != 3 && argc != 4)
         return 2;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    id = atoi(argv[2]);
-    reports_fd = atoi(argv[4]);
-    orders = mmap(NULL, sizeof(*orders), PROT_READ, MAP_SHARED, atoi(argv[3]), 0);
-    if (orders == MAP_FAILED || id < 0 || id >= ORDERS)
+    id = number_of(argc, argv);
+    fd = path_open(argv[2], "orders", O_RDONLY);
+    reports_fd = path_open(argv[2], "reports", O_WRONLY);
+    orders = mmap(NULL, sizeof(*orders), PROT_READ, MAP_SHARED, fd, 0);
+    if (orders == MAP_FAILED || reports_fd < 0 || id < 0 || id >= ORDERS || uname(&host) != 0)
         return 2;
-    live(!strcmp(argv[1], "join"), argv[5]);
+    say("B %d %d %s %lld", id, (int)getpid(), host.nodename, (long long)now_us());
+    live(!strcmp(argv[1], "join"), argv[2]);
     return 0;
 }

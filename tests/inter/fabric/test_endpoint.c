@@ -718,6 +718,30 @@ static void case_gone_asks(struct world *w)
     meet(w, &w->meet->begun, 2);
 }
 
+/* Rank 0 tells rank 1 that it cannot reach rank 2, as it does when its own network is cut. Rank 1 can, and goes on. */
+static void case_claim(struct world *w)
+{
+    const struct hx_control_message claim = {.kind = HX_MESSAGE_DEAD, .ndead = 1, .dead = {HX_UNREACHABLE(2)}};
+    const struct hx_control_message question = {.kind = HX_MESSAGE_ASKS};
+    uint8_t byte = 7;
+    struct hx_segment part = {&byte, 1};
+    struct hx_net_op op;
+
+    ops->listen(w->net, word_heard, w);
+    if (w->me == 0)
+        ops->tell(w->net, 1, &claim);
+    if (w->me == 1) {
+        check(word_await(w) == 1);
+        for (double until = hx_now_s() + 2; hx_now_s() < until; turn(w))
+            check(ops->ask(w->net, 2, &question) == 0);
+        check(!w->net->edges[2]->doubted);
+        check(finish(w, post(w, &op, HX_NET_SEND, 2, 1, &part, 1)) == 1);
+    }
+    if (w->me == 2)
+        check(finish(w, post(w, &op, HX_NET_RECV, 1, 1, &part, 1)) == 1);
+    meet(w, &w->meet->begun, 1);
+}
+
 static int is_connected(const void *ctx, int fd)
 {
     struct sockaddr_storage local, peer;
@@ -854,6 +878,12 @@ EVERYWHERE(region, 2)
 EVERYWHERE(sleep, 2)
 EVERYWHERE(gone_asks, 2)
 
+static void test_claim(void **state)
+{
+    (void)state;
+    assert_int_equal(job_run(providers[0], first_mode, 0, 3, case_claim), 0);
+}
+
 static void test_late_again(void **state)
 {
     (void)state;
@@ -954,6 +984,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_gone_asks),
+        cmocka_unit_test(test_claim),
         cmocka_unit_test(test_late_again), cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
         cmocka_unit_test(test_connection_breaks),
         cmocka_unit_test(test_chunk_setting), cmocka_unit_test(test_child),
