@@ -674,7 +674,7 @@ static void case_late_again(struct world *w)
     atomic_store(&w->meet->begun, 1);
 }
 
-static const struct hx_control_message word = {.kind = HX_MESSAGE_DEAD};
+static struct hx_control_message word = {.kind = HX_MESSAGE_DEAD};
 static int words_heard;
 
 static void word_heard(void *arg, int peer, const struct hx_control_message *message)
@@ -721,15 +721,15 @@ static void case_gone_asks(struct world *w)
 /* Rank 0 tells rank 1 that it cannot reach rank 2, as it does when its own network is cut. Rank 1 can, and goes on. */
 static void case_claim(struct world *w)
 {
-    const struct hx_control_message claim = {.kind = HX_MESSAGE_DEAD, .ndead = 1, .dead = {HX_UNREACHABLE(2)}};
     const struct hx_control_message question = {.kind = HX_MESSAGE_ASKS};
     uint8_t byte = 7;
     struct hx_segment part = {&byte, 1};
     struct hx_net_op op;
 
+    word = (struct hx_control_message){.kind = HX_MESSAGE_DEAD, .ndead = 1, .dead = {HX_UNREACHABLE(2)}};
     ops->listen(w->net, word_heard, w);
     if (w->me == 0)
-        ops->tell(w->net, 1, &claim);
+        ops->tell(w->net, 1, &word);
     if (w->me == 1) {
         check(word_await(w) == 1);
         for (double until = hx_now_s() + 2; hx_now_s() < until; turn(w))
