@@ -3,7 +3,8 @@
  * Messages that fail or are cancelled. Once such a message is done, the provider never touches its memory again. A receive can be
  * cancelled if no part of it has arrived. If a part has arrived, this rank waits some seconds for the rest. Requests on bounce
  * buffers may end by themselves. Providers can hardly ever cancel a send from the caller's memory, but over TCP such a send has
- * left at once (tcp_space.c). If nothing helps, the endpoints are closed.
+ * left at once (tcp_space.c). If the rest does not come because the peer's network is cut, or the peer has been stopped, the connections to
+ * it are ended. If nothing helps, the endpoints are closed.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -106,14 +107,19 @@ int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 {
     if (net->broken || op->done != 0)
         return 1;
-    if (op->give_up > 0) {
+    if (op->give_up > 0 && hx_deadline_passed(op->give_up) && !op->is_cut_off) {
+        op->is_cut_off = 1;
+        op->give_up = hx_deadline(CANCEL_SECONDS);
+        hx_peer_disconnect(net, net->edges[op->peer]);
+    } else if (op->give_up > 0) {
         if (hx_deadline_passed(op->give_up)) {
             hx_fail(HX_ERR_TRANSPORT, "%s does not cancel a message %s rank %d of the job: Hierax closes this network endpoint",
                     net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
             hx_net_break(net, HX_ERR_TRANSPORT);
         }
-        return net->broken != HX_SUCCESS;
     }
+    if (op->give_up > 0)
+        return net->broken != HX_SUCCESS;
     op->give_up = hx_deadline(op->direction == HX_NET_RECV && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
     if (op->direction == HX_NET_RECV && hx_op_pays_credits(op)) /* the peer may still send the rest: return its credits */
         hx_flow_of(net->edges[op->peer], op->flow)->received +=

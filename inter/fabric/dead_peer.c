@@ -17,6 +17,7 @@
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
+#include "runtime/base/sockets.h"
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -34,6 +35,7 @@
 #define SILENT_AGAIN_NS (SECOND_NS / 2) /* for an endpoint that others cannot reach, or of a silent host: it has many, asked one after another */
 #define CERTAIN_NS SECOND_NS        /* a process that ends closes its listener at most so long after its connections */
 #define CERTAIN_STEP_NS 1000000
+#define STALLED_MS 100              /* a connection over which nothing has arrived for so long */
 #define QUEUE_LENGTH 100            /* connections that certainly fit into a listener's queue */
 
 static uint64_t now_ns(void)
@@ -162,6 +164,41 @@ int hx_edge_accepts(const struct hx_net *net, struct hx_edge *edge)
         return 0;
     edge->accepted_at = now_ns();
     return 1;
+}
+
+/* ---- the provider's connections to a peer */
+
+struct peer_of {
+    const struct hx_net *net;
+    const struct hx_edge *edge;
+};
+
+static int is_stalled(const void *ctx, int fd)
+{
+    const struct peer_of *of = ctx;
+    struct sockaddr_storage local, peer, listens;
+    struct tcp_info info;
+    socklen_t bytes = sizeof(info);
+
+    if (!hx_socket_names(fd, &local, &peer) || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 || info.tcpi_last_data_recv < STALLED_MS)
+        return 0;
+    for (int i = 0; i < of->edge->npaths; i++) {
+        size_t length = sizeof(listens);
+        if (of->edge->paths[i].address_hash == hx_address_hash(&peer, sizeof(peer)))
+            return 1;
+        if (hx_socket_is_own(of->net, fd) && fi_av_lookup(of->edge->paths[i].rail->av, of->edge->paths[i].addr, &listens, &length) == 0 &&
+            is_same_host(&peer, &listens))
+            return 1;
+    }
+    return 0;
+}
+
+void hx_peer_disconnect(const struct hx_net *net, const struct hx_edge *edge)
+{
+    const struct peer_of of = {net, edge};
+
+    if (net->traits->kernel_answers)
+        hx_files_visit(is_stalled, &of, hx_socket_reset);
 }
 
 /* ---- late peers */

@@ -208,6 +208,10 @@ int hx_peer_has_ended(const struct hx_net *net, int peer);
 void hx_loss_note(struct hx_net *net, int code, const char *why);
 /* Over TCP: does the peer still accept connections, although one has broken? Waits for up to a second. */
 int hx_edge_accepts(const struct hx_net *net, struct hx_edge *edge);
+
+/* End the connections over TCP to this peer: the provider then gives back what it has under way there. A connection that this endpoint has
+ * accepted tells only the peer's host, so those of other peers there end too, if nothing has arrived over them for a while. */
+void hx_peer_disconnect(const struct hx_net *net, const struct hx_edge *edge);
 void hx_edge_mark_gone(struct hx_net *net, struct hx_edge *edge);
 void hx_late_peers_close(struct hx_net *net);
 

@@ -198,6 +198,7 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->ahead = 0;
     op->theirs = op->doubt = 0;
     op->give_up = 0;
+    op->is_cut_off = 0;
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
     status = message_check(net, edge, op);

@@ -57,6 +57,7 @@ struct hx_net_op {
     uint64_t doubt_chunk; /* which chunk that was */
     int doubt_is_asked;   /* for the caller: it has asked the peer. The transport clears it with each new doubt */
     double give_up;       /* once it is taken back: the deadline (clock.h) for that; else 0 */
+    int is_cut_off;       /* the connections to its peer have been ended, because the provider would not cancel it */
     struct hx_net_op *next;
     hx_status_t failed; /* its error if it has failed; HX_SUCCESS: it has not */
     int queued;         /* a receive that waits in the queue of its edge */
