@@ -355,9 +355,10 @@ HX_CALL hx_status_t hx_join(const char *where, hx_comm_t **out);
  * that is more, but not beyond HX_TIMEOUT. Then it is left out, and the call continues.
  * A newcomer on a node of comm shares the memory of that node. With HX_NODES, ranks stay on their
  * emulated nodes, and newcomer r comes to node r modulo the number of nodes.
- * The settings are those of rank 0 of comm. HX_STORE names the store. comm may be a part of a world,
- * for example the ranks that live (hx_comm_group). If a rank of comm dies during the call, comm fails.
- * Then other ranks may have the new world, in which calls fail as well.
+ * The settings are those of rank 0 of comm. *bigger inherits the choices of comm: see
+ * hx_comm_set_atomic. HX_STORE names the store. comm may be a part of a world, for example the ranks
+ * that live (hx_comm_group). If a rank of comm dies during the call, comm fails. Then other ranks may
+ * have the new world, in which calls fail as well.
  * Errors: those of hx_allreduce. The following leave comm usable. HX_ERR_ARG. HX_ERR_ENV if HX_STORE is
  * not set or wrong. HX_ERR_BOOTSTRAP if no store answers within `seconds`, or HX_SECRET or the name is
  * wrong. HX_ERR_STATE with HX_TRACE, or if another thread is in hx_join or hx_comm_grow. */
@@ -615,8 +616,10 @@ HX_CALL hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int 
 /* ---- communicators that have failed --------------------------------------------------- */
 
 /* Let calls on comm wait so many seconds for progress, instead of HX_TIMEOUT. 0: for ever. All
- * ranks of comm choose the same time, before their next call on comm. It holds for collectives
- * and messages, but not for the creation of communicators and for hx_finalize. Local.
+ * ranks of comm choose the same time, before their next call on comm. It holds for collectives,
+ * messages, agreements, and the functions that create communicators from comm. That of the world
+ * communicator also holds for hx_finalize. A world starts within HX_TIMEOUT, also in hx_join and
+ * hx_comm_grow. Communicators that are made from comm inherit the time: see hx_comm_set_atomic. Local.
  * Errors: HX_ERR_ARG if seconds is negative, above 1e9, or not a number. HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
 
@@ -644,7 +647,9 @@ HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
  *    after an error. HX_ERR_ARG for a rank's own arguments and HX_ERR_STATE are of this rank alone: it
  *    has not made the call.
  * Communicators that are made from comm by hx_comm_split, hx_comm_split_node, hx_comm_dup,
- * hx_comm_group and hx_comm_shrink inherit the choice. A world of hx_comm_grow begins with HX_ATOMIC.
+ * hx_comm_group, hx_comm_shrink and hx_comm_grow inherit the choice. So they do with the choices of
+ * hx_comm_set_wire and hx_comm_set_timeout. Newcomers of hx_comm_grow begin with the choices of rank 0.
+ * Later choices change only the communicator for which they are made.
  * All ranks of comm choose the same, before their next call on comm. Calls that have been started stay
  * as they are. A prepared call asks at each hx_start, a group at hx_group_end. Local.
  * Errors: HX_ERR_ARG if on is neither 0 nor 1. HX_ERR_STATE, also while a group is open. The error of
@@ -658,8 +663,8 @@ HX_PUBLIC hx_status_t hx_comm_set_atomic(hx_comm_t *comm, int on);
  * and operations, nothing changes. All ranks get the same bits. Infinities and NaN arrive
  * where the exact sum has them. coll_plan explain states how much finite sums may differ. All ranks
  * of comm choose the same format before their next call on comm. If they do not, the next sum that
- * could use a format fails with HX_ERR_MISMATCH. Communicators that are made from comm begin with
- * HX_WIRE: choose again, also after hx_comm_shrink. Calls that were prepared before keep their format. Local.
+ * could use a format fails with HX_ERR_MISMATCH. Communicators that are made from comm inherit the
+ * format: see hx_comm_set_atomic. Calls that were prepared before keep their format. Local.
  * Errors: HX_ERR_ARG if there is no such format; the detail lists all. HX_ERR_STATE. The error of
  * comm if it has failed. */
 HX_PUBLIC hx_status_t hx_comm_set_wire(hx_comm_t *comm, const char *format);

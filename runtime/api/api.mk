@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 hx_sources += runtime/api/abort.c runtime/api/alloc.c runtime/api/atomic.c runtime/api/blocks.c runtime/api/call.c runtime/api/call.h \
-    runtime/api/call_prepare.c runtime/api/collectives.c runtime/api/comm.h runtime/api/comm_build.c runtime/api/commit.c runtime/api/commit.h \
+    runtime/api/call_prepare.c runtime/api/choices.c runtime/api/collectives.c runtime/api/comm.h runtime/api/comm_build.c runtime/api/commit.c runtime/api/commit.h \
     runtime/api/comm_create.c runtime/api/failed.c runtime/api/failed.h runtime/api/group.c runtime/api/inplace_copy.c \
     runtime/api/lock.h runtime/api/message.c runtime/api/message_stall.c runtime/api/notice.c runtime/api/revoke.c \
     runtime/api/number.c runtime/api/number.h runtime/api/overlap.c runtime/api/plan_info.c runtime/api/request.c \

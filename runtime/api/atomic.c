@@ -25,14 +25,9 @@ hx_status_t hx_call_atomic(struct hx_call *call, hx_status_t (*run)(struct hx_ca
     return request.status;
 }
 
-void hx_comm_choose_atomic(struct hx_comm *comm, int on)
-{
-    comm->atomic = on && comm->members.size > 1;
-    comm->detours = comm->atomic || comm->group;
-}
-
 hx_status_t hx_comm_set_atomic(hx_comm_t *comm, int on)
 {
+    struct hx_choices choices;
     hx_status_t status;
 
     HX_ENTER();
@@ -41,6 +36,8 @@ hx_status_t hx_comm_set_atomic(hx_comm_t *comm, int on)
         return status;
     if (on != 0 && on != 1)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_set_atomic: on is %d; choose 0 or 1", on));
-    hx_comm_choose_atomic(comm, on);
+    choices = comm->choices;
+    choices.atomic = on;
+    hx_comm_choose(comm, choices);
     return HX_SUCCESS;
 }

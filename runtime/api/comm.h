@@ -36,6 +36,14 @@ struct hx_notices { /* see notice.c */
     pthread_t teller;
 };
 
+/* What the program chooses for a communicator. choices.c has the rule: communicators that are made from it begin with the same. */
+struct hx_choices {
+    int atomic;       /* hx_comm_set_atomic */
+    int wire;         /* hx_comm_set_wire, as hx_wire_chosen */
+    double timeout_s; /* hx_comm_set_timeout; HX_TIMEOUT_OF_JOB: it follows HX_TIMEOUT */
+};
+#define HX_TIMEOUT_OF_JOB (-1.0)
+
 /* One opening of Hierax: ranks that have met, and what their communicators share in this process. hx_init opens the first world;
  * hx_comm_grow and hx_join open further ones, while older ones still stand. */
 struct hx_world {
@@ -47,6 +55,7 @@ struct hx_world {
     int went_on; /* the program has gone on without ranks that died: hx_comm_shrink */
     int held_streams; /* see streams.h */
     int emulated_node; /* see struct hx_opening */
+    struct hx_choices choices; /* those of the communicator from which it has grown, else those of the settings */
     double timeout;    /* HX_TIMEOUT, while a limit for the start is in its place */
     unsigned char net_key[HX_KEY_BYTES];
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
@@ -118,7 +127,8 @@ struct hx_comm {
     int messages;       /* threads in hx_send and hx_recv */
     struct hx_recording *group; /* calls are recorded in it: see group.c; NULL: none */
     uint64_t completed; /* blocking calls of the program that have succeeded: see hx_comm_agree */
-    int atomic;         /* HX_ATOMIC or hx_comm_set_atomic; in a communicator of one rank there is nothing to do */
+    struct hx_choices choices; /* the next two, the wire format of HX_CALL_MANNER and the time-out of members follow them */
+    int atomic;         /* calls are atomic; never in a communicator of one rank */
     int detours;        /* atomic is set, or a group is open: no call takes the short way */
     struct hx_undo undo; /* of calls that block; empty while one of them has it */
     struct hx_commits commits;
@@ -141,8 +151,12 @@ void hx_counters_keep(struct hx_comm *comm);
 /* The profile of rank 0's network, which all ranks use. If the job has one node, the provider is NULL. */
 void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out);
 
-/* Let calls on comm that are made from now on be atomic, or not. */
-void hx_comm_choose_atomic(struct hx_comm *comm, int on);
+/* Those of the settings. */
+struct hx_choices hx_choices_of_job(const struct hx_env *env);
+/* They hold for calls on comm that are made from now on. */
+void hx_comm_choose(struct hx_comm *comm, struct hx_choices choices);
+/* made begins with all choices of the communicator from which it is made. */
+void hx_comm_inherit(struct hx_comm *made, const struct hx_comm *parent);
 /* Make a communicator of n ranks of the job, in this order. id: as all members have agreed. */
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const struct hx_comm_id *id, struct hx_comm **comm);
 /* Release everything of comm. No call may be under way. */

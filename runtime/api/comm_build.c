@@ -25,8 +25,6 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
     const struct hx_shared *shared = world->process.shared;
     int *nodes = malloc((size_t)n * (1 + HX_SHAPE_LEVELS) * sizeof(int)), row = 0; /* nodes, then places */
 
-    members->size = n;
-    hx_comm_choose_atomic(comm, world->process.env->atomic);
     members->ranks = malloc(((size_t)n + 2 * (size_t)shared->n) * sizeof(int)); /* also those of this node, and their rows */
     if (!nodes || !members->ranks) {
         free(nodes);
@@ -105,9 +103,8 @@ hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const 
         return hx_fail(HX_ERR_NOMEM, "no memory for a communicator");
     comm->world = world;
     comm->members.id = *id;
-    comm->members.timeout_s = &world->process.env->timeout;
-    comm->members.timeout_by = "HX_TIMEOUT";
-    comm->wire = world->process.env->wire;
+    comm->members.size = n;
+    hx_comm_choose(comm, hx_choices_of_job(world->process.env));
     world->numbers->comms[id->number] = comm;
     world->numbers->generations[id->number] = id->generation;
     comm->next = *link;

@@ -104,7 +104,7 @@ static hx_status_t comm_agree(const struct agreement *a, uint32_t lowest, const 
     heard = a->agree(a, &worst, 1, HX_MAX);
     if (heard == HX_SUCCESS && worst == 0) {
         if (comm)
-            hx_comm_choose_atomic(comm, a->parent->atomic);
+            hx_comm_inherit(comm, a->parent);
         *out = comm;
         return HX_SUCCESS;
     }
@@ -280,6 +280,7 @@ static hx_status_t group_agree(const struct agreement *group, uint64_t *words, s
         return HX_SUCCESS;
     if ((status = hx_engine_await(engine)) != HX_SUCCESS)
         return status;
+    hx_comm_choose(world->groups, (struct hx_choices){.timeout_s = group->parent->choices.timeout_s}); /* the members wait so long */
     if ((status = pairs_check(group, engine)) != HX_SUCCESS) {
         pairs_lose(group, engine, status); /* so that the others do not wait for this rank */
         return status;

@@ -124,7 +124,7 @@ static hx_status_t plan_make(struct hx_comm *comm, const struct plan *plan, enum
     if (status == HX_SUCCESS && memcmp(plan->members, agreement.members, ((size_t)comm->members.size + 63) / 64 * sizeof(uint64_t)) == 0)
         *outcome = !(agreement.words[0] & TOOK) ? NEXT_NUMBER : MADE;
     if (*outcome == MADE && worst == 0) {
-        hx_comm_choose_atomic(made, comm->atomic);
+        hx_comm_inherit(made, comm);
         *out = made;
         return HX_SUCCESS;
     }

@@ -5,6 +5,7 @@
 
 hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds)
 {
+    struct hx_choices choices;
     hx_status_t status;
 
     HX_ENTER();
@@ -12,8 +13,8 @@ hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds)
         return status;
     if (!(seconds >= 0 && seconds <= 1e9))
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_set_timeout: %g seconds: expected 0 to 1e9; 0: for ever", seconds));
-    comm->members.own_timeout_s = seconds;
-    comm->members.timeout_s = &comm->members.own_timeout_s;
-    comm->members.timeout_by = "hx_comm_set_timeout";
+    choices = comm->choices;
+    choices.timeout_s = seconds;
+    hx_comm_choose(comm, choices);
     return HX_SUCCESS;
 }

@@ -7,6 +7,7 @@
 hx_status_t hx_comm_set_wire(hx_comm_t *comm, const char *format)
 {
     const struct hx_wire *wire;
+    struct hx_choices choices;
     hx_status_t status;
 
     HX_ENTER();
@@ -17,6 +18,8 @@ hx_status_t hx_comm_set_wire(hx_comm_t *comm, const char *format)
     wire = hx_wire_named(format);
     if (!wire && strcmp(format, HX_WIRE_OFF))
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_set_wire: unknown format \"%.64s\"; choose one of " HX_WIRE_CHOICES, format));
-    comm->wire = wire ? 1 + (int)(wire - hx_wires) : 0;
+    choices = comm->choices;
+    choices.wire = wire ? 1 + (int)(wire - hx_wires) : 0;
+    hx_comm_choose(comm, choices);
     return HX_SUCCESS;
 }

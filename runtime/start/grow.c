@@ -180,20 +180,19 @@ static hx_status_t agree(const struct growth *g, struct outcome *mine)
 /* Steps 3 and 4, and the first half of 2. *outcome: that of all members, as agree returns it. */
 static void session_open(const struct growth *g, struct hx_session *session, struct outcome *outcome, hx_comm_t **bigger)
 {
-    const struct hx_world *from = g->comm->world;
     struct hx_world *world = NULL;
     struct hx_boot *boot = NULL;
     int culprit;
 
     session->rank = g->comm->members.rank;
-    session->node = from->emulated_node;
+    session->node = g->comm->world->emulated_node;
     hx_fail_hold();
     hx_unlock();
     outcome->world = hx_boot_open_session(&g->place, g->secret, session, session->seconds, &boot);
     hx_lock();
     if (agree(g, outcome) == HX_SUCCESS && outcome->world == HX_SUCCESS) {
         hx_unlock();
-        outcome->world = hx_growth_open(session, boot, from, &world, &culprit);
+        outcome->world = hx_growth_open(session, boot, g->comm, &world, &culprit);
         hx_lock();
         boot = NULL;
         agree(g, outcome);

@@ -11,7 +11,7 @@ void hx_growth_end(void);
 
 /* Open the world of a session over boot, and meet once in it. from, culprit: as in struct hx_opening. *world: not yet for the program. Takes
  * boot. The caller does not hold the lock. */
-hx_status_t hx_growth_open(const struct hx_session *session, struct hx_boot *boot, const struct hx_world *from, struct hx_world **world,
+hx_status_t hx_growth_open(const struct hx_session *session, struct hx_boot *boot, const struct hx_comm *from, struct hx_world **world,
                            int *culprit);
 /* All have opened it: its ranks need the store no more. */
 void hx_growth_keep(struct hx_world *world);

@@ -24,7 +24,7 @@ static void log_restore(void)
         hx_log_configure((enum hx_log_level)hx_world->process.env->log, hx_world->process.rank);
 }
 
-hx_status_t hx_growth_open(const struct hx_session *session, struct hx_boot *boot, const struct hx_world *from, struct hx_world **world,
+hx_status_t hx_growth_open(const struct hx_session *session, struct hx_boot *boot, const struct hx_comm *from, struct hx_world **world,
                            int *culprit)
 {
     struct hx_opening how = {.boot = boot, .from = from, .generation = session->generation, .node = session->node, .seconds = session->seconds,

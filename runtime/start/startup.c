@@ -122,26 +122,31 @@ static void waits_limit(struct hx_world *world, double seconds)
 void hx_world_started(struct hx_world *world)
 {
     world->process.env->timeout = world->timeout;
+    hx_comm_choose(world->comms, world->choices);
 }
 
 /* Fences 1 to 3: afterwards all ranks know each other, or what any of them has failed in. An error here is of the bootstrap. */
-static hx_status_t world_meet(struct hx_world *world, double seconds, struct hx_place *place, struct hx_failure *failure)
+static hx_status_t world_meet(struct hx_world *world, const struct hx_opening *how, struct hx_place *place, struct hx_failure *failure)
 {
     unsigned char secret[HX_SECRET_BYTES];
     struct hx_failure unjoined = {0};
+    struct hx_choices of_rank0;
+    double seconds = how->seconds;
     hx_status_t status = HX_SUCCESS, fenced;
 
     hx_failure_keep(failure, world->process.rank, place_find(world->process.env, place));
     if (world->process.rank == 0)
-        status = hx_job_put(world->boot, world->process.env, place, seconds);
+        status = hx_job_put(world->boot, world->process.env, place, seconds, &world->choices);
     if (status == HX_SUCCESS && (fenced = hx_boot_fence(world->boot)) != HX_SUCCESS)
         return fenced;
     if (status == HX_SUCCESS)
-        status = hx_job_get(world->boot, world->process.env, &world->process.job, secret, &seconds);
+        status = hx_job_get(world->boot, world->process.env, &world->process.job, secret, &seconds, &of_rank0);
     if (status != HX_SUCCESS) {
         hx_boot_abort(world->boot, hx_last_detail());
         return status;
     }
+    if (!how->from)
+        world->choices = of_rank0;
     waits_limit(world, seconds);
     hx_key_derive(secret, HX_KEY_FABRIC, world->net_key);
     world->emulated_node = emulated_node(world, place, failure);
@@ -207,7 +212,7 @@ static hx_status_t world_start(struct hx_world *world, struct hx_opening *how, s
     world->process.rank = failure->rank = hx_boot_rank(world->boot);
     world->process.size = hx_boot_size(world->boot);
     hx_log_configure((enum hx_log_level)world->process.env->log, world->process.rank);
-    status = world_meet(world, how->seconds, &place, failure);
+    status = world_meet(world, how, &place, failure);
     *met = status == HX_SUCCESS;
     if (status == HX_ERR_PEER_DEAD && failure->status == HX_ERR_BOOTSTRAP) /* a connection that broke within the node, by that death */
         return status;
@@ -260,10 +265,11 @@ hx_status_t hx_world_open(struct hx_opening *how, struct hx_world **out)
     hx_fail_hold();
     world->held_streams = hx_streams_hold(O_CLOEXEC); /* until the end: connections may be made at any time */
     hx_failure_keep(&failure, world->process.rank,
-                    how->from ? hx_env_copy(world->process.env, how->from->process.env)
+                    how->from ? hx_env_copy(world->process.env, how->from->world->process.env)
                               : hx_env_load(world->process.env, how->config ? how->config->settings : NULL));
     world->generation = how->generation;
     world->emulated_node = how->node;
+    world->choices = how->from ? how->from->choices : hx_choices_of_job(world->process.env);
     if (!how->from)
         hx_log_configure((enum hx_log_level)world->process.env->log, -1);
     status = world_start(world, how, &failure, &met);

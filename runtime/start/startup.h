@@ -8,7 +8,8 @@
 struct hx_opening {
     const hx_config_t *config; /* hx_init's, or NULL */
     struct hx_boot *boot;      /* how its ranks meet, and then the world's; NULL: find the launcher */
-    const struct hx_world *from; /* the world that grows: this one has its settings; NULL: those of the environment */
+    const struct hx_comm *from; /* the communicator that grows: the world has its settings and choices; NULL: those of the environment, and
+                                 * from rank 0 */
     uint64_t generation;       /* 0: of hx_init */
     int node;                  /* with HX_NODES and generation > 0: which emulated node this rank is on */
     double seconds;            /* rank 0: until hx_world_started, waits end after this time instead of HX_TIMEOUT; 0: HX_TIMEOUT */
@@ -17,7 +18,7 @@ struct hx_opening {
 
 /* Up to the world communicator. */
 hx_status_t hx_world_open(struct hx_opening *how, struct hx_world **world);
-/* Its start is over: from now on waits end after HX_TIMEOUT. */
+/* Its start is over: from now on waits end after HX_TIMEOUT, and the world communicator has its choices. */
 void hx_world_started(struct hx_world *world);
 /* Also share what all ranks need, and let the program use it: *out, the world communicator. init.c. */
 hx_status_t hx_world_begin_open(struct hx_opening *how, hx_comm_t **out);
@@ -51,10 +52,12 @@ void hx_constants_settle(struct hx_world *world, const struct hx_place *place, i
 hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure);
 
 /* job_facts.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them. seconds: as in struct hx_opening.
+ * choices: those of rank 0's world.
  * Errors: HX_ERR_NOMEM, HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */
-hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place, double seconds);
+hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place, double seconds,
+                       const struct hx_choices *choices);
 hx_status_t hx_job_get(struct hx_boot *boot, struct hx_env *env, struct hx_job *job,
-                       unsigned char secret[HX_SECRET_BYTES], double *seconds);
+                       unsigned char secret[HX_SECRET_BYTES], double *seconds, struct hx_choices *choices);
 
 /* HX_PROGRESS_THREAD: a thread that makes progress on non-blocking calls while no other thread is inside Hierax. */
 void hx_progress_thread_start(struct hx_world *world);

@@ -95,6 +95,10 @@ noinst_PROGRAMS += tests/system/grown_dies
 tests_system_grown_LDADD = libhierax.la
 tests_system_grown_LDFLAGS = $(in_tree)
 dist_tests_list += tests/system/grow.sh tests/system/elastic.sh
+noinst_PROGRAMS += tests/system/inherited
+tests_system_inherited_LDADD = libhierax.la
+tests_system_inherited_LDFLAGS = $(in_tree)
+dist_tests_list += tests/system/inherited.sh
 
 noinst_PROGRAMS += tests/system/churn
 tests_system_churn_SOURCES = tests/system/churn.c tests/system/churn_state.c tests/system/churn_state.h
