@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a program chooses for a communicator (struct hx_choices). Communicators that are made from it begin with the same. */
+/* The choices of a program for a communicator (struct hx_choices). Communicators that are made from it begin with the same. */
 #include "runtime/api/comm.h"
 
 struct hx_choices hx_choices_of_job(const struct hx_env *env)

@@ -36,7 +36,7 @@ struct hx_notices { /* see notice.c */
     pthread_t teller;
 };
 
-/* What the program chooses for a communicator. choices.c has the rule: communicators that are made from it begin with the same. */
+/* The program's choices for a communicator. Communicators that are made from it begin with the same: choices.c. */
 struct hx_choices {
     int atomic;       /* hx_comm_set_atomic */
     int wire;         /* hx_comm_set_wire, as hx_wire_chosen */

@@ -149,6 +149,18 @@ def integers():
     refuses(hierax.ArgError, "frobnicate", comm.plan_info, "frobnicate", 1)
 
 
+def choices():
+    for on in (2, -1):
+        refuses(ValueError, [f"on is {on}", "choose 0 or 1"], comm.set_atomic, on)
+    refuses(TypeError, "on is str", comm.set_atomic, "yes")
+    refuses(ValueError, ['"fp7"', "off|bf16|fp16|fp8|int8"], comm.set_wire, "fp7")
+    refuses(TypeError, "format is 8", comm.set_wire, 8)
+    for seconds in (-1, 2e9, float("nan")):
+        refuses(ValueError, [f"{seconds:g} seconds", "expected 0 to 1e9"], comm.set_timeout, seconds)
+    refuses(TypeError, "real number", comm.set_timeout, "3")
+    refuses(TypeError, "no arguments", comm.reorder, 1)
+
+
 def states():
     refuses(hierax.StateError, "runs already", hierax.init)
     refuses(hierax.StateError, "finalize", comm.free)
@@ -160,6 +172,8 @@ def states():
     copy.free()
     refuses(hierax.StateError, "freed", copy.allreduce, x)
     refuses(hierax.StateError, "freed", copy.free)
+    for call in (lambda: copy.set_atomic(True), lambda: copy.set_wire("off"), lambda: copy.set_timeout(1), copy.reorder):
+        refuses(hierax.StateError, "freed", call)
     request = comm.allreduce_init(x)
     refuses(hierax.StateError, "started", comm.ibarrier().start)
     request.start()
@@ -185,7 +199,7 @@ def classes():
         assert (type(error), error.status, error.name) == (hierax.ArgError, 1, "HX_ERR_ARG"), error
 
 
-for part in (memory, dlpack, shapes, types, integers, states, classes):
+for part in (memory, dlpack, shapes, types, integers, choices, states, classes):
     part()
     assert comm.allreduce(1) == size, part
 hierax.finalize()

@@ -261,7 +261,33 @@ def communicators():
     assert size == 1 or (plan["rounds"] > 0 and plan["plan"]), plan
 
 
-for part in (reductions, every_form, in_place, lists, numbers, buffers, pairs, shared_memory, elements, communicators):
+def choices():
+    parent = comm.dup()
+    parent.set_atomic(True)
+    parent.set_wire("int8")
+    parent.set_timeout(0.5)
+    copy = parent.dup()  # which inherits them
+    nodes = comm.allreduce(int(comm.split_node().rank == 0))
+    assert copy.plan_info("allreduce", 2**24)["plan"].endswith("int8") == (nodes > 1), copy.plan_info("allreduce", 2**24)
+    if size > 1:  # a gather that the root alone cannot complete
+        try:
+            copy.gatherv(np.zeros(3), [3, 4] + [3] * (size - 2) if rank == 0 else None)
+            raise AssertionError("the gather has completed")
+        except hierax.ArgError:
+            pass
+    comm.reorder()
+    if rank == 0:
+        try:
+            copy.recv(np.zeros(1), 0)
+            raise AssertionError("nobody has sent")
+        except hierax.TimeoutError as error:
+            assert "waited 0.5 s (hx_comm_set_timeout)" in str(error), error
+    comm.barrier()
+    copy.free()
+    parent.free()
+
+
+for part in (reductions, every_form, in_place, lists, numbers, buffers, pairs, shared_memory, elements, communicators, choices):
     part()
 hierax.finalize()
 assert not hierax.is_running()

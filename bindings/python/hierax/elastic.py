@@ -9,6 +9,9 @@
 
 All processes run the same program, also those that join later. All ranks that live leave a communicator together: each of them agrees in it
 whether it has the next, larger one. If all have it, they go on there. Else they go on without the dead, in a smaller one.
+
+If the network parts, ranks that reach only a minority get MinorityError, which ends the loop: the other part goes on, and two parts must not
+both change the state. Let it end the process, which can then join the others again.
 """
 import warnings
 
@@ -75,13 +78,14 @@ class Loop:
             left.free()
 
     def recover(self):
-        """After a failure: go on with the ranks that live, and with one state. Further ranks may die meanwhile."""
+        """After a failure: go on with the ranks that live, and with one state. Further ranks may die meanwhile. MinorityError: this rank
+        reaches only a minority, and must not go on."""
         self.failures += 1
         self._go_on(None)
 
     def _go_on(self, bigger):
         while True:
-            self._leave(bigger)
+            self._leave(bigger)  # outside the try: MinorityError of its agreement leaves the loop, as a minority must stop
             try:
                 return self.sync()
             except FAILURES:

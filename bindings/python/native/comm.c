@@ -136,6 +136,50 @@ static PyObject *comm_create_group(PyObject *self, PyObject *ranks)
     return result;
 }
 
+/* ---- choices */
+
+static PyObject *comm_set_atomic(PyObject *self, PyObject *value)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    int on;
+    if (hxpy_int(value, "on", &on) || hxpy_comm_check(comm))
+        return NULL;
+    PyThreadState *state = hxpy_begin(comm);
+    return hxpy_end(comm, state, hx_comm_set_atomic(comm->handle, on)) ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *comm_set_wire(PyObject *self, PyObject *value)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    const char *format = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : NULL;
+    if (!format && !PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "format is %R: expected a string", value);
+    if (!format || hxpy_comm_check(comm))
+        return NULL;
+    PyThreadState *state = hxpy_begin(comm);
+    return hxpy_end(comm, state, hx_comm_set_wire(comm->handle, format)) ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *comm_set_timeout(PyObject *self, PyObject *value)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    double seconds = PyFloat_AsDouble(value);
+    if (PyErr_Occurred() || hxpy_comm_check(comm))
+        return NULL;
+    PyThreadState *state = hxpy_begin(comm);
+    return hxpy_end(comm, state, hx_comm_set_timeout(comm->handle, seconds)) ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *comm_reorder(PyObject *self, PyObject *unused)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    (void)unused;
+    if (hxpy_comm_check(comm))
+        return NULL;
+    PyThreadState *state = hxpy_begin(comm);
+    return hxpy_end(comm, state, hx_comm_reorder(comm->handle)) ? NULL : Py_NewRef(Py_None);
+}
+
 static hx_status_t release(hxpy_comm *comm, char detail[512])
 {
     hx_comm_t *handle = comm->handle;
@@ -299,6 +343,15 @@ static PyMethodDef methods[] = {
     {"dup", comm_dup, METH_NOARGS, "dup()\n\nCreate a communicator of the same ranks."},
     {"create_group", comm_create_group, METH_O,
      "create_group(ranks)\n\nCreate a communicator of these ranks, in this order. Only they call it."},
+    {"set_atomic", comm_set_atomic, METH_O,
+     "set_atomic(on)\n\nTrue: collectives complete on all ranks that stay alive, or fail on all of them. All ranks choose the same. Local."},
+    {"set_wire", comm_set_wire, METH_O,
+     "set_wire(format)\n\nLet sums and averages of float32 and float64 cross between nodes as 'bf16', 'fp16', 'fp8' or 'int8'; 'off': exactly. All "
+     "ranks choose the same. Local."},
+    {"set_timeout", comm_set_timeout, METH_O,
+     "set_timeout(seconds)\n\nLet calls wait so long for progress, instead of HX_TIMEOUT. 0: for ever. All ranks choose the same. Local."},
+    {"reorder", comm_reorder, METH_NOARGS,
+     "reorder()\n\nMeasure the links between nodes again, and let rings pass the nodes in the best order. All ranks call it."},
     {"free", comm_free, METH_NOARGS,
      "free()\n\nRelease this communicator. Local.\n\nOne of all ranks of a world can be freed if another world is open. This closes the world: "
      "all its ranks call it."},
