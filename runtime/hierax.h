@@ -883,8 +883,8 @@ HX_CALL hx_status_t hx_start(hx_request_t *request);
 /* Test whether a call is complete, and make progress on all started calls of this process. *done =
  * 1 if this call is complete or has not been started, else 0. If the call is complete, hx_test also
  * releases a request of hx_i<name>. Does not block. A call that has returned may still have data to
- * send. So a program that waits for other ranks outside Hierax must call hx_test from time to time,
- * with any request.
+ * send. So a program that waits for other ranks outside Hierax must call hx_progress, or hx_test
+ * with any request, from time to time.
  * Errors: the status of the call, returned once. HX_ERR_ARG if request is NULL. */
 HX_CALL hx_status_t hx_test(hx_request_t *request, int *done);
 
@@ -974,6 +974,15 @@ typedef void hx_idle_fn_t(void *ctx);
  * while no other thread is in a function of Hierax; hx_init need not have been called. Local.
  * Errors: none. */
 HX_PUBLIC hx_status_t hx_on_idle(hx_idle_fn_t *fn, void *ctx);
+
+/* Make progress once on all started calls of this process, and on data that calls which have returned
+ * still have to send. Run callbacks of hx_request_notify that are due. So the calls of other ranks go on
+ * while this rank waits outside Hierax, for example in a loop that tests requests of an MPI. Return 1
+ * if something may be left to do, else 0. On one node it is 0 if no call is under way, and hx_progress
+ * then takes a few nanoseconds. With a network it is 1 as long as Hierax runs: the network does not
+ * report when all data has left. If another thread is in Hierax, that thread makes the progress, and
+ * hx_progress returns 1 at once. 0 before hx_init and after hx_finalize. Does not block. Local. */
+HX_PUBLIC int hx_progress(void);
 
 /* Release a request of hx_<name>_init. Does not block, except on an atomic communicator that has
  * failed: see hx_comm_set_atomic.

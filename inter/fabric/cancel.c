@@ -194,7 +194,7 @@ int hx_registrations_drain(struct hx_net *net, const struct hx_registration *fir
     double give_up = hx_deadline(CANCEL_SECONDS);
 
     while (!net->broken && is_in_use(net, first, n)) {
-        hx_progress(net);
+        hx_net_progress(net);
         if (hx_deadline_passed(give_up))
             return 0;
     }

@@ -96,7 +96,7 @@ void hx_net_drain(struct hx_net *net)
     double limit = hx_deadline(hx_any_edge_is_gone(net) ? GONE_SECONDS : DRAIN_SECONDS), idle = hx_deadline(LINGER_SECONDS);
 
     while (!net->broken && !hx_deadline_passed(sends_left(net) ? limit : idle))
-        if (hx_progress(net) > 0)
+        if (hx_net_progress(net) > 0)
             idle = hx_deadline(LINGER_SECONDS);
         else
             nanosleep(&(struct timespec){.tv_nsec = LINGER_STEP_NS}, NULL); /* peers may share this core */

@@ -168,7 +168,7 @@ static int breaks(struct hx_net *net)
     return net->broken != HX_SUCCESS;
 }
 
-int hx_progress(struct hx_net *net)
+int hx_net_progress(struct hx_net *net)
 {
     int handled = 0;
 

@@ -249,7 +249,7 @@ static int net_arm(struct hx_net *net)
             return 1;
     hx_unexpected_peek(net); /* it may post something; else all is read */
     for (int i = 0; i < net->nrails; i++)
-        if (net->rails[i].unread && hx_progress(net) != 0)
+        if (net->rails[i].unread && hx_net_progress(net) != 0)
             return 1;
     if (!net->active)
         return 0;
@@ -300,7 +300,7 @@ const struct hx_net_ops hx_net_fabric = {
     .post = hx_message_post,
     .match_bits = net_match_bits,
     .forget = hx_communicator_drop,
-    .progress = hx_progress,
+    .progress = hx_net_progress,
     .why = net_why,
     .wait_fd = net_wait_fd,
     .arm = net_arm,

@@ -140,7 +140,7 @@ void hx_queue_fail(struct hx_net *net, struct hx_op_queue *queue, hx_status_t st
 int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t theirs);
 /* Wait, for a bounded time, until no request uses one of n registrations. Returns 0 if some still do. */
 int hx_registrations_drain(struct hx_net *net, const struct hx_registration *first, size_t n);
-void hx_net_break_soon(struct hx_net *net, hx_status_t why); /* in hx_progress; the text is this thread's last detail */
+void hx_net_break_soon(struct hx_net *net, hx_status_t why); /* in hx_net_progress; the text is this thread's last detail */
 void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: every message fails, none is touched again */
 
 /* write.c */
@@ -165,7 +165,7 @@ int hx_unexpected_take(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
 void hx_unexpected_drop(struct hx_edge *edge, uint64_t match, uint64_t matches, int all); /* all: also those still arriving */
 
 /* completion.c */
-int hx_progress(struct hx_net *net);
+int hx_net_progress(struct hx_net *net);
 /* A chunk of op has arrived with a valid proof. came: bytes that arrived; bytes: expected. data: where they are; NULL: in place. */
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
                      size_t came, void *data);

@@ -254,7 +254,7 @@ struct hx_net {
     int nrails, nrails_published; /* published: in the address that peers have */
     int rank, nranks, seat;
     hx_status_t broken;   /* why all messages fail; HX_SUCCESS: they do not */
-    hx_status_t breaking; /* why hx_progress is about to break the endpoint; HX_SUCCESS: it is not */
+    hx_status_t breaking; /* why hx_net_progress is about to break the endpoint; HX_SUCCESS: it is not */
     enum hx_closing closing; /* of the endpoints */
     pthread_t closer;
     int register_local; /* FI_MR_LOCAL: every buffer needs a descriptor */
@@ -270,7 +270,7 @@ struct hx_net {
     int links;          /* interfaces that the ranks of this node use together */
     uint64_t link_bits; /* rate of each, bit/s; 0: unknown */
     size_t recvs_in_flight; /* of messages */
-    unsigned rounds, idle; /* calls of hx_progress; and those since the last completion */
+    unsigned rounds, idle; /* calls of hx_net_progress; and those since the last completion */
     unsigned armed;        /* the round after which this rank was last about to sleep */
     int retry_before_sleep; /* a send must be retried when this rank is about to sleep */
     int peeks_unexpected;  /* the provider needs unexpected.c */

@@ -96,6 +96,14 @@ void hx_inside_lock(struct hx_inside *inside)
     inside->locked = 1;
 }
 
+int hx_inside_try(struct hx_inside *inside)
+{
+    if (pthread_mutex_trylock(&inside->mutex))
+        return 0;
+    inside->locked = 1;
+    return 1;
+}
+
 static int can_poll(const struct hx_waiter *w)
 {
     return w->net && w->shared->wake_fds;

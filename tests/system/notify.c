@@ -8,6 +8,7 @@
  * threads  several threads start and wait, each on a communicator of its own
  * refused  what a callback must not call, and wrong arguments
  * dead     rank 1 dies; the callback of rank 0 gets to know
+ * looks    hx_progress completes calls and runs callbacks, and tells when nothing is left
  * late     rank 1 does not come within HX_TIMEOUT; nor does rank 0 wait in Hierax
  */
 #include "runtime/base/clock.h"
@@ -54,9 +55,11 @@ static void tell(hx_status_t status, void *ctx)
     sem_post(&told->posted);
 }
 
+static int looks; /* this program looks for progress itself: no thread does */
+
 static void await(struct told *told)
 {
-    while (sem_wait(&told->posted) != 0)
+    while (looks ? hx_progress() < 0 || sem_trywait(&told->posted) : sem_wait(&told->posted))
         ;
 }
 
@@ -324,6 +327,45 @@ static void refused(void)
     CHECK(hx_comm_free(later) == HX_SUCCESS && hx_comm_free(self) == HX_SUCCESS);
 }
 
+/* ---- looks ------------------------------------------------------------------------------------------------------- */
+
+static void looks_for_progress(void)
+{
+    enum { LONG = 100000 };
+    static float in[LONG], out[CALLS][LONG];
+    struct told told[CALLS];
+    hx_request_t *list[CALLS];
+    hx_comm_t *node;
+    int done, has_net;
+
+    CHECK(hx_comm_split_node(world, &node) == HX_SUCCESS);
+    has_net = hx_size(node) < hx_size(world);
+    CHECK(hx_comm_free(node) == HX_SUCCESS && hx_progress() == has_net);
+    for (int round = 0; round < ROUNDS; round++) {
+        const size_t count = round % 2 ? 1 : LONG;
+        for (int i = 0; i < CALLS; i++) {
+            sem_init(&told[i].posted, 0, 0);
+            told[i].times = 0;
+            CHECK(hx_iallreduce(in, out[i], count, HX_FLOAT32, HX_SUM, world, &list[i]) == HX_SUCCESS);
+            if (i % 2) /* else hx_test finds what hx_progress has completed */
+                CHECK(hx_request_notify(list[i], tell, &told[i]) == HX_SUCCESS);
+        }
+        if (rank == round % hx_size(world))
+            usleep(1000);
+        CHECK(told[CALLS - 2].times || hx_progress() >= 0);
+        await(&told[CALLS - 2]);
+        while (!has_net && hx_progress())
+            ;
+        for (int i = 0; i < CALLS; i++) {
+            CHECK(hx_test(list[i], &done) == HX_SUCCESS && (done || has_net));
+            CHECK(done || hx_wait(list[i]) == HX_SUCCESS);
+            CHECK(told[i].times == i % 2);
+        }
+        CHECK(hx_progress() == has_net);
+    }
+    CHECK(hx_barrier(world) == HX_SUCCESS);
+}
+
 /* ---- messages ----------------------------------------------------------------------------------------------------- */
 
 static void messages(void) /* around the ring, by the progress thread alone */
@@ -392,6 +434,9 @@ int main(int argc, char **argv)
 {
     const char *which = argc == 2 ? argv[1] : "";
 
+    looks = getenv("NOTIFY_LOOKS") != NULL;
+    if (hx_progress() != 0)
+        return 1;
     if (hx_init(&world) != HX_SUCCESS)
         return 1;
     rank = hx_rank(world);
@@ -411,9 +456,11 @@ int main(int argc, char **argv)
         fails_with(HX_ERR_TIMEOUT, 0, 1);
     else if (!strcmp(which, "messages"))
         messages();
+    else if (!strcmp(which, "looks"))
+        looks_for_progress();
     else if (!strcmp(which, "late"))
         fails_with(HX_ERR_TIMEOUT, 0, 0);
     else
         return 2;
-    return hx_finalize() != HX_SUCCESS;
+    return hx_finalize() != HX_SUCCESS || hx_progress() != 0;
 }

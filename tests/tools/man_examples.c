@@ -22,6 +22,7 @@ void examples(hx_comm_t *world, float *in, float *out, float *sums, size_t n, si
     sem_t reached;
     extern void wake(hx_status_t status, void *ctx);
     extern void mpi_progress(void *ctx);
+    extern int mpi_test(void);
 
     {
 /* hx_init hx_finalize hx_error_detail */
@@ -255,6 +256,14 @@ status = hx_wait(request);
 /* end */
 /* hx_on_idle */
 hx_on_idle(mpi_progress, NULL); /* it calls MPI_Iprobe */
+/* end */
+/* hx_progress */
+int mpi_is_done = 0;
+
+while (!mpi_is_done) {
+    hx_progress();
+    mpi_is_done = mpi_test(); /* it calls MPI_Test */
+}
 /* end */
 /* hx_comm_grow hx_comm_wait_size */
 int size = 0;
