@@ -1,26 +1,42 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The collectives that block. Hierax serves a call, or passes it on to MPI unchanged. large.c includes this file for the functions whose
- * names end in _c. */
+/* The collectives. Hierax serves a call, or passes it on to MPI unchanged. This file has the functions that block. large.c includes it for
+ * those whose names end in _c, and starts.c and starts_large.c for those that do not block. */
 #include "hxmpi.h"
-#include "side.h"
+#include "started.h"
 #include <stdint.h>
 #include <stdlib.h>
 
 #ifndef HXMPI_LARGE
-#define FUNCTION(name) MPI_##name
-#define MPIS_OWN(name) PMPI_##name
+#define SUFFIX
 typedef int count_t;
 typedef int displ_t;
+#else
+#define SUFFIX _c
+typedef MPI_Count count_t;
+typedef MPI_Aint displ_t;
 #endif
 
-/* One call. */
-struct call {
-    enum hxmpi_collective what;
-    MPI_Comm comm;
-    const struct hxmpi_comm *of;
-    struct hxmpi_fold *fold; /* of a reduction, or NULL */
-    int rc;                  /* if it was served */
-};
+#define PASTE_(a, b, c) a##b##c
+#define PASTE(a, b, c) PASTE_(a, b, c)
+#ifndef HXMPI_STARTED
+#define FUNCTION(name) PASTE(MPI_, name, SUFFIX)
+#define PASS_ON(name, ...) DURING(PASTE(PMPI_, name, SUFFIX)(__VA_ARGS__))
+#define FORM HXMPI_BLOCKS
+#define REQUEST(declaration) /* the last parameter */
+#define HX(name) hx_##name
+#define HX_REQUEST
+#define SERVED(call, data, hx_call) served(call, hx_call)
+#else
+#define NAME(name) STARTS_##name
+#define FUNCTION(name) PASTE(MPI_, NAME(name), SUFFIX)
+#define PASS_ON(name, ...) PASTE(PMPI_, NAME(name), SUFFIX)(__VA_ARGS__, request)
+#define FORM HXMPI_STARTS
+#define REQUEST(declaration) , declaration
+#define HX(name) hx_i##name
+#define HX_REQUEST , &call.started->request
+#define SERVED(call, data, hx_call) (hxmpi_started_open(call, data) ? started(call, hx_call, request) : no_memory(call))
+#endif
+#define CALL(name) {.what = HXMPI_##name + FORM * HXMPI_NCOLLECTIVES, .comm = comm}
 
 static int declined(const struct call *call, int cause)
 {
@@ -31,7 +47,7 @@ static int declined(const struct call *call, int cause)
 /* Returns 0 if Hierax does not serve the communicator. */
 static inline int begin(struct call *call)
 {
-    call->of = hxmpi_comm_of(call->comm);
+    call->of = hxmpi_comm_of(call->comm, FORM == HXMPI_BLOCKS);
     if (call->of && call->of->comm)
         return 1;
     return declined(call, call->of ? call->of->cause : HXMPI_CAUSE_OFF);
@@ -45,6 +61,23 @@ static inline int served(struct call *call, hx_status_t status)
     call->rc = hxmpi_result(call->comm, status, call->of);
     return 1;
 }
+
+#ifdef HXMPI_STARTED
+/* The call has begun, or was refused. */
+static int started(struct call *call, hx_status_t status, MPI_Request *request)
+{
+    if (status != HX_SUCCESS) {
+        hxmpi_started_drop(call->started);
+        call->started = NULL;
+        return served(call, status);
+    }
+    hxmpi_count(call->what, HXMPI_CAUSE_SERVED);
+    *request = call->started->mpi;
+    hxmpi_started_begin(call->started);
+    call->rc = MPI_SUCCESS;
+    return 1;
+}
+#endif
 
 /* This rank cannot take part, and the others must not wait for it. */
 static int no_memory(struct call *call)
@@ -84,77 +117,76 @@ static inline int reduction(struct call *call, long long count, MPI_Datatype typ
 /* ---- nothing, and reductions */
 
 #ifndef HXMPI_LARGE
-int MPI_Barrier(MPI_Comm comm)
+int FUNCTION(Barrier)(MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Barrier, .comm = comm};
+    struct call call = CALL(Barrier);
 
-    if (begin(&call) && served(&call, hx_barrier(call.of->comm)))
+    if (begin(&call) && SERVED(&call, NULL, HX(barrier)(call.of->comm HX_REQUEST)))
         return call.rc;
-    return PMPI_Barrier(comm);
+    return PASS_ON(Barrier, comm);
 }
 #endif
 
-int FUNCTION(Allreduce)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Allreduce)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Allreduce, .comm = comm};
+    struct call call = CALL(Allreduce);
     hx_dtype_t dtype;
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        served(&call, hx_allreduce(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm)))
+        SERVED(&call, NULL, HX(allreduce)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm HX_REQUEST)))
         return call.rc;
-    return MPIS_OWN(Allreduce)(in, out, count, type, op, comm);
+    return PASS_ON(Allreduce, in, out, count, type, op, comm);
 }
 
-int FUNCTION(Reduce)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
+int FUNCTION(Reduce)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Reduce, .comm = comm};
+    struct call call = CALL(Reduce);
     hx_dtype_t dtype;
     hx_op_t hx_op;
 
     if (begin(&call) && (!root_wrong(&call, root) || declined(&call, HXMPI_CAUSE_ARGUMENT)) &&
         reduction(&call, count, type, op, &dtype, &hx_op) &&
-        served(&call, hx_reduce(in == MPI_IN_PLACE ? HX_IN_PLACE : in, is_root(&call, root) ? out : NULL, (size_t)count, dtype, hx_op, root,
-                                call.of->comm)))
+        SERVED(&call, NULL, HX(reduce)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, is_root(&call, root) ? out : NULL, (size_t)count, dtype, hx_op, root,
+                                call.of->comm HX_REQUEST)))
         return call.rc;
-    return MPIS_OWN(Reduce)(in, out, count, type, op, root, comm);
+    return PASS_ON(Reduce, in, out, count, type, op, root, comm);
 }
 
-int FUNCTION(Scan)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Scan)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Scan, .comm = comm};
+    struct call call = CALL(Scan);
     hx_dtype_t dtype;
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        served(&call, hx_scan(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm)))
+        SERVED(&call, NULL, HX(scan)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm HX_REQUEST)))
         return call.rc;
-    return MPIS_OWN(Scan)(in, out, count, type, op, comm);
+    return PASS_ON(Scan, in, out, count, type, op, comm);
 }
 
-int FUNCTION(Exscan)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Exscan)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Exscan, .comm = comm};
+    struct call call = CALL(Exscan);
     hx_dtype_t dtype;
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        served(&call, hx_exscan(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm)))
+        SERVED(&call, NULL, HX(exscan)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm HX_REQUEST)))
         return call.rc;
-    return MPIS_OWN(Exscan)(in, out, count, type, op, comm);
+    return PASS_ON(Exscan, in, out, count, type, op, comm);
 }
 
-int FUNCTION(Reduce_scatter_block)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Reduce_scatter_block)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Reduce_scatter_block, .comm = comm};
+    struct call call = CALL(Reduce_scatter_block);
     hx_dtype_t dtype;
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        served(&call,
-               hx_reduce_scatter_block(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm)))
+        SERVED(&call, NULL, HX(reduce_scatter_block)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm HX_REQUEST)))
         return call.rc;
-    return MPIS_OWN(Reduce_scatter_block)(in, out, count, type, op, comm);
+    return PASS_ON(Reduce_scatter_block, in, out, count, type, op, comm);
 }
 
 /* Counts, and places in extents, of blocks. places may be NULL. NULL without memory; the caller frees *counts. */
@@ -179,214 +211,208 @@ static int counts_wrong(int n, const count_t *counts)
     return 0;
 }
 
-int FUNCTION(Reduce_scatter)(const void *in, void *out, const count_t *counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
+int FUNCTION(Reduce_scatter)(const void *in, void *out, const count_t *counts, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Reduce_scatter, .comm = comm};
+    struct call call = CALL(Reduce_scatter);
+    struct hxmpi_data data = {.counts = NULL};
     hx_dtype_t dtype;
     hx_op_t hx_op;
-    size_t *sizes;
     MPI_Aint *places;
 
     if (!begin(&call) || !reduction(&call, counts_wrong(call.of->size, counts) ? -1 : 0, type, op, &dtype, &hx_op))
-        return MPIS_OWN(Reduce_scatter)(in, out, counts, type, op, comm);
-    if (!blocks_read(call.of->size, counts, NULL, &sizes, &places)) {
+        return PASS_ON(Reduce_scatter, in, out, counts, type, op, comm);
+    if (blocks_read(call.of->size, counts, NULL, &data.counts, &places))
+        SERVED(&call, &data, HX(reduce_scatter)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, data.counts, dtype, hx_op,
+                                                call.of->comm HX_REQUEST));
+    else
         no_memory(&call);
-        return call.rc;
-    }
-    served(&call, hx_reduce_scatter(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, sizes, dtype, hx_op, call.of->comm));
-    free(sizes);
+    if (!call.started)
+        free(data.counts);
     return call.rc;
 }
 
 /* ---- data that moves in blocks of one length */
 
-int FUNCTION(Bcast)(void *buffer, count_t count, MPI_Datatype type, int root, MPI_Comm comm)
+int FUNCTION(Bcast)(void *buffer, count_t count, MPI_Datatype type, int root, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Bcast, .comm = comm};
-    struct hxmpi_side side;
+    struct call call = CALL(Bcast);
+    struct hxmpi_data data = {.counts = NULL};
 
     if (!begin(&call) || ((root_wrong(&call, root) || data_wrong(count, type)) && !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Bcast)(buffer, count, type, root, comm);
-    if (hxmpi_side_open(&side, buffer, (size_t)count, type, is_root(&call, root) ? HXMPI_LOAD : HXMPI_STORE))
-        served(&call, hx_bcast(side.data, side.bytes, HX_BYTE, root, call.of->comm));
+        return PASS_ON(Bcast, buffer, count, type, root, comm);
+    if (hxmpi_side_open(&data.out, buffer, (size_t)count, type, is_root(&call, root) ? HXMPI_LOAD : HXMPI_STORE))
+        SERVED(&call, &data, HX(bcast)(data.out.data, data.out.bytes, HX_BYTE, root, call.of->comm HX_REQUEST));
     else
         no_memory(&call);
-    hxmpi_side_close(&side, call.rc == MPI_SUCCESS);
+    if (!call.started)
+        hxmpi_data_close(&data, call.rc == MPI_SUCCESS);
     return call.rc;
 }
 
-/* Open both sides and make the call. `in` may have no side: in place. */
+/* Open both sides and make the call. The first may have no side: in place. */
 #define BETWEEN(call, open_in, open_out, hx_call)                                                                                    \
     do {                                                                                                                             \
-        struct hxmpi_side in = {.data = HX_IN_PLACE}, out = {.data = HX_IN_PLACE};                                                    \
+        struct hxmpi_data data = {.in.data = HX_IN_PLACE, .out.data = HX_IN_PLACE};                                                   \
         if ((open_in) && (open_out))                                                                                                 \
-            served(&(call), hx_call);                                                                                                \
+            SERVED(&(call), &data, hx_call);                                                                                         \
         else                                                                                                                         \
             no_memory(&(call));                                                                                                      \
-        hxmpi_side_close(&in, 0);                                                                                                    \
-        hxmpi_side_close(&out, (call).rc == MPI_SUCCESS);                                                                            \
+        if (!(call).started)                                                                                                         \
+            hxmpi_data_close(&data, (call).rc == MPI_SUCCESS);                                                                       \
     } while (0)
 
 int FUNCTION(Allgather)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, count_t recvcount,
-                        MPI_Datatype recvtype, MPI_Comm comm)
+                        MPI_Datatype recvtype, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Allgather, .comm = comm};
+    struct call call = CALL(Allgather);
     const int in_place = sendbuf == MPI_IN_PLACE;
 
     if (!begin(&call) || (((!in_place && data_wrong(sendcount, sendtype)) || data_wrong(recvcount, recvtype)) &&
                           !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Allgather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return PASS_ON(Allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     const size_t n = (size_t)call.of->size;
-    BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
-            hxmpi_side_open(&out, recvbuf, n * (size_t)recvcount, recvtype, in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            hx_allgather(in.data, out.data, out.bytes / n, HX_BYTE, call.of->comm));
+    BETWEEN(call, in_place || hxmpi_side_open(&data.in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
+            hxmpi_side_open(&data.out, recvbuf, n * (size_t)recvcount, recvtype, in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
+            HX(allgather)(data.in.data, data.out.data, data.out.bytes / n, HX_BYTE, call.of->comm HX_REQUEST));
     return call.rc;
 }
 
 int FUNCTION(Alltoall)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, count_t recvcount,
-                       MPI_Datatype recvtype, MPI_Comm comm)
+                       MPI_Datatype recvtype, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Alltoall, .comm = comm};
+    struct call call = CALL(Alltoall);
     const int in_place = sendbuf == MPI_IN_PLACE;
 
     if (!begin(&call) || (((!in_place && data_wrong(sendcount, sendtype)) || data_wrong(recvcount, recvtype)) &&
                           !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Alltoall)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+        return PASS_ON(Alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
     const size_t n = (size_t)call.of->size;
-    BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
-            hxmpi_side_open(&out, recvbuf, n * (size_t)recvcount, recvtype, in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            hx_alltoall(in.data, out.data, out.bytes / n, HX_BYTE, call.of->comm));
+    BETWEEN(call, in_place || hxmpi_side_open(&data.in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
+            hxmpi_side_open(&data.out, recvbuf, n * (size_t)recvcount, recvtype, in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
+            HX(alltoall)(data.in.data, data.out.data, data.out.bytes / n, HX_BYTE, call.of->comm HX_REQUEST));
     return call.rc;
 }
 
 int FUNCTION(Gather)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, count_t recvcount,
-                     MPI_Datatype recvtype, int root, MPI_Comm comm)
+                     MPI_Datatype recvtype, int root, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Gather, .comm = comm};
+    struct call call = CALL(Gather);
     const int in_place = sendbuf == MPI_IN_PLACE;
 
     if (!begin(&call) ||
         ((root_wrong(&call, root) || (!in_place && data_wrong(sendcount, sendtype)) ||
           (is_root(&call, root) && data_wrong(recvcount, recvtype))) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Gather)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+        return PASS_ON(Gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     const size_t n = (size_t)call.of->size;
-    BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
-            !is_root(&call, root) || hxmpi_side_open(&out, recvbuf, n * (size_t)recvcount, recvtype,
+    BETWEEN(call, in_place || hxmpi_side_open(&data.in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
+            !is_root(&call, root) || hxmpi_side_open(&data.out, recvbuf, n * (size_t)recvcount, recvtype,
                                                      in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            hx_gather(in.data, is_root(&call, root) ? out.data : NULL, is_root(&call, root) ? out.bytes / n : in.bytes, HX_BYTE, root,
-                      call.of->comm));
+            HX(gather)(data.in.data, is_root(&call, root) ? data.out.data : NULL, is_root(&call, root) ? data.out.bytes / n : data.in.bytes, HX_BYTE, root,
+                      call.of->comm HX_REQUEST));
     return call.rc;
 }
 
 int FUNCTION(Scatter)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, count_t recvcount,
-                      MPI_Datatype recvtype, int root, MPI_Comm comm)
+                      MPI_Datatype recvtype, int root, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Scatter, .comm = comm};
+    struct call call = CALL(Scatter);
     const int in_place = recvbuf == MPI_IN_PLACE;
 
     if (!begin(&call) ||
         ((root_wrong(&call, root) || (!in_place && data_wrong(recvcount, recvtype)) ||
           (is_root(&call, root) && data_wrong(sendcount, sendtype))) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Scatter)(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+        return PASS_ON(Scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
     const size_t n = (size_t)call.of->size;
-    BETWEEN(call, !is_root(&call, root) || hxmpi_side_open(&in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
-            in_place || hxmpi_side_open(&out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
-            hx_scatter(is_root(&call, root) ? in.data : NULL, out.data, is_root(&call, root) ? in.bytes / n : out.bytes, HX_BYTE, root,
-                       call.of->comm));
+    BETWEEN(call, !is_root(&call, root) || hxmpi_side_open(&data.in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
+            in_place || hxmpi_side_open(&data.out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
+            HX(scatter)(is_root(&call, root) ? data.in.data : NULL, data.out.data, is_root(&call, root) ? data.in.bytes / n : data.out.bytes, HX_BYTE, root,
+                       call.of->comm HX_REQUEST));
     return call.rc;
 }
 
 /* ---- blocks of any length */
 
 int FUNCTION(Allgatherv)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, const count_t *recvcounts,
-                         const displ_t *displs, MPI_Datatype recvtype, MPI_Comm comm)
+                         const displ_t *displs, MPI_Datatype recvtype, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Allgatherv, .comm = comm};
+    struct call call = CALL(Allgatherv);
     const int in_place = sendbuf == MPI_IN_PLACE;
-    size_t *counts = NULL;
     MPI_Aint *places = NULL;
 
     if (!begin(&call) || (((!in_place && data_wrong(sendcount, sendtype)) || data_wrong(0, recvtype) ||
                            counts_wrong(call.of->size, recvcounts)) &&
                           !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Allgatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-    BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
-            blocks_read(call.of->size, recvcounts, displs, &counts, &places) &&
-                hxmpi_side_open_blocks(&out, recvbuf, call.of->size, counts, places, recvtype,
+        return PASS_ON(Allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+    BETWEEN(call, in_place || hxmpi_side_open(&data.in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
+            blocks_read(call.of->size, recvcounts, displs, &data.counts, &places) &&
+                hxmpi_side_open_blocks(&data.out, recvbuf, call.of->size, data.counts, places, recvtype,
                                        in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            hx_allgatherv(in.data, in.bytes, out.data, out.counts, out.displs, HX_BYTE, call.of->comm));
-    free(counts);
+            HX(allgatherv)(data.in.data, data.in.bytes, data.out.data, data.out.counts, data.out.displs, HX_BYTE, call.of->comm HX_REQUEST));
     return call.rc;
 }
 
 int FUNCTION(Gatherv)(const void *sendbuf, count_t sendcount, MPI_Datatype sendtype, void *recvbuf, const count_t *recvcounts,
-                      const displ_t *displs, MPI_Datatype recvtype, int root, MPI_Comm comm)
+                      const displ_t *displs, MPI_Datatype recvtype, int root, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Gatherv, .comm = comm};
+    struct call call = CALL(Gatherv);
     const int in_place = sendbuf == MPI_IN_PLACE;
-    size_t *counts = NULL;
     MPI_Aint *places = NULL;
 
     if (!begin(&call) ||
         ((root_wrong(&call, root) || (!in_place && data_wrong(sendcount, sendtype)) ||
           (is_root(&call, root) && (data_wrong(0, recvtype) || counts_wrong(call.of->size, recvcounts)))) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Gatherv)(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-    BETWEEN(call, in_place || hxmpi_side_open(&in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
-            !is_root(&call, root) || (blocks_read(call.of->size, recvcounts, displs, &counts, &places) &&
-                                      hxmpi_side_open_blocks(&out, recvbuf, call.of->size, counts, places, recvtype,
+        return PASS_ON(Gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+    BETWEEN(call, in_place || hxmpi_side_open(&data.in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
+            !is_root(&call, root) || (blocks_read(call.of->size, recvcounts, displs, &data.counts, &places) &&
+                                      hxmpi_side_open_blocks(&data.out, recvbuf, call.of->size, data.counts, places, recvtype,
                                                              in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE)),
-            hx_gatherv(in.data, in.bytes, is_root(&call, root) ? out.data : NULL, out.counts, out.displs, HX_BYTE, root, call.of->comm));
-    free(counts);
+            HX(gatherv)(data.in.data, data.in.bytes, is_root(&call, root) ? data.out.data : NULL, data.out.counts, data.out.displs, HX_BYTE, root, call.of->comm HX_REQUEST));
     return call.rc;
 }
 
 int FUNCTION(Scatterv)(const void *sendbuf, const count_t *sendcounts, const displ_t *displs, MPI_Datatype sendtype, void *recvbuf,
-                       count_t recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm)
+                       count_t recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Scatterv, .comm = comm};
+    struct call call = CALL(Scatterv);
     const int in_place = recvbuf == MPI_IN_PLACE;
-    size_t *counts = NULL;
     MPI_Aint *places = NULL;
 
     if (!begin(&call) ||
         ((root_wrong(&call, root) || (!in_place && data_wrong(recvcount, recvtype)) ||
           (is_root(&call, root) && (data_wrong(0, sendtype) || counts_wrong(call.of->size, sendcounts)))) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Scatterv)(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+        return PASS_ON(Scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
     BETWEEN(call,
             !is_root(&call, root) ||
-                (blocks_read(call.of->size, sendcounts, displs, &counts, &places) &&
-                 hxmpi_side_open_blocks(&in, sendbuf, call.of->size, counts, places, sendtype, HXMPI_LOAD)),
-            in_place || hxmpi_side_open(&out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
-            hx_scatterv(is_root(&call, root) ? in.data : NULL, in.counts, in.displs, out.data, out.bytes, HX_BYTE, root, call.of->comm));
-    free(counts);
+                (blocks_read(call.of->size, sendcounts, displs, &data.counts, &places) &&
+                 hxmpi_side_open_blocks(&data.in, sendbuf, call.of->size, data.counts, places, sendtype, HXMPI_LOAD)),
+            in_place || hxmpi_side_open(&data.out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
+            HX(scatterv)(is_root(&call, root) ? data.in.data : NULL, data.in.counts, data.in.displs, data.out.data, data.out.bytes, HX_BYTE, root, call.of->comm HX_REQUEST));
     return call.rc;
 }
 
 int FUNCTION(Alltoallv)(const void *sendbuf, const count_t *sendcounts, const displ_t *sdispls, MPI_Datatype sendtype,
-                        void *recvbuf, const count_t *recvcounts, const displ_t *rdispls, MPI_Datatype recvtype, MPI_Comm comm)
+                        void *recvbuf, const count_t *recvcounts, const displ_t *rdispls, MPI_Datatype recvtype, MPI_Comm comm REQUEST(MPI_Request *request))
 {
-    struct call call = {.what = HXMPI_Alltoallv, .comm = comm};
+    struct call call = CALL(Alltoallv);
     const int in_place = sendbuf == MPI_IN_PLACE;
-    size_t *counts = NULL, *sent = NULL;
     MPI_Aint *places = NULL, *sent_at = NULL;
 
     if (!begin(&call) ||
         (((!in_place && (data_wrong(0, sendtype) || counts_wrong(call.of->size, sendcounts))) || data_wrong(0, recvtype) ||
           counts_wrong(call.of->size, recvcounts)) &&
          !declined(&call, HXMPI_CAUSE_ARGUMENT)))
-        return MPIS_OWN(Alltoallv)(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+        return PASS_ON(Alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
     BETWEEN(call,
-            in_place || (blocks_read(call.of->size, sendcounts, sdispls, &sent, &sent_at) &&
-                         hxmpi_side_open_blocks(&in, sendbuf, call.of->size, sent, sent_at, sendtype, HXMPI_LOAD)),
-            blocks_read(call.of->size, recvcounts, rdispls, &counts, &places) &&
-                hxmpi_side_open_blocks(&out, recvbuf, call.of->size, counts, places, recvtype,
+            in_place || (blocks_read(call.of->size, sendcounts, sdispls, &data.sent, &sent_at) &&
+                         hxmpi_side_open_blocks(&data.in, sendbuf, call.of->size, data.sent, sent_at, sendtype, HXMPI_LOAD)),
+            blocks_read(call.of->size, recvcounts, rdispls, &data.counts, &places) &&
+                hxmpi_side_open_blocks(&data.out, recvbuf, call.of->size, data.counts, places, recvtype,
                                        in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            hx_alltoallv(in.data, in.counts, in.displs, out.data, out.counts, out.displs, HX_BYTE, call.of->comm));
-    free(sent);
-    free(counts);
+            HX(alltoallv)(data.in.data, data.in.counts, data.in.displs, data.out.data, data.out.counts, data.out.displs, HX_BYTE, call.of->comm HX_REQUEST));
     return call.rc;
 }

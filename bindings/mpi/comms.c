@@ -38,6 +38,51 @@ void hxmpi_progress(void *ctx)
     in_progress--;
 }
 
+/* Nothing uses it any more. */
+static void discard(struct hxmpi_comm *of)
+{
+    if (!of->comm || of->comm == world || hxmpi_state != HXMPI_ON) {
+        free(of);
+        return;
+    }
+    pthread_mutex_lock(&mutex);
+    of->next = later;
+    later = of;
+    pthread_mutex_unlock(&mutex);
+}
+
+void hxmpi_comm_hold(const struct hxmpi_comm *of)
+{
+    pthread_mutex_lock(&mutex);
+    ((struct hxmpi_comm *)of)->users++;
+    pthread_mutex_unlock(&mutex);
+}
+
+int hxmpi_comm_is_freed(const struct hxmpi_comm *of)
+{
+    pthread_mutex_lock(&mutex);
+    const int freed_one = of->freed;
+    pthread_mutex_unlock(&mutex);
+    return freed_one;
+}
+
+/* Returns whether nothing uses it any more. */
+static int let_go(struct hxmpi_comm *of, int user)
+{
+    pthread_mutex_lock(&mutex);
+    of->users -= user;
+    of->freed |= !user;
+    const int unused = of->freed && !of->users;
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+void hxmpi_comm_release(const struct hxmpi_comm *of)
+{
+    if (let_go((struct hxmpi_comm *)of, 1))
+        discard((struct hxmpi_comm *)of);
+}
+
 static void later_free(void)
 {
     struct hxmpi_comm *of;
@@ -60,16 +105,10 @@ static int deleted(MPI_Comm comm, int key, void *value, void *extra)
 
     (void)comm, (void)key, (void)extra;
     atomic_fetch_add_explicit(&freed, 1, memory_order_relaxed);
-    if (of->comm && of->comm != world && hxmpi_state == HXMPI_ON) {
-        pthread_mutex_lock(&mutex);
-        of->next = later;
-        later = of;
-        pthread_mutex_unlock(&mutex);
-        if (!in_progress)
-            later_free();
-    } else {
-        free(of);
-    }
+    if (let_go(of, 0))
+        discard(of);
+    if (!in_progress && hxmpi_state == HXMPI_ON)
+        later_free();
     return MPI_SUCCESS;
 }
 
@@ -125,7 +164,8 @@ static int agree(int good, MPI_Comm comm)
 {
     int all = 0;
 
-    PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
+    if (DURING(PMPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm)) != MPI_SUCCESS)
+        return 0;
     return all;
 }
 
@@ -179,8 +219,9 @@ static void comm_make(MPI_Comm comm, struct hxmpi_comm *of)
     free(ranks);
 }
 
-static struct hxmpi_comm *make(MPI_Comm comm)
+static struct hxmpi_comm *make(MPI_Comm comm, int blocks)
 {
+    static struct hxmpi_comm not_yet = {.cause = HXMPI_CAUSE_FIRST};
     struct hxmpi_comm *of = calloc(1, sizeof(*of));
     int between = 0;
 
@@ -195,13 +236,17 @@ static struct hxmpi_comm *make(MPI_Comm comm)
         of->cause = HXMPI_CAUSE_ALONE;
     else if (comm == MPI_COMM_WORLD)
         of->comm = world;
-    else
+    else if (blocks)
         comm_make(comm, of);
+    else {
+        free(of);
+        return &not_yet;
+    }
     PMPI_Comm_set_attr(comm, keyval, of);
     return of;
 }
 
-const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm)
+const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm, int blocks)
 {
     const unsigned now = atomic_load_explicit(&freed, memory_order_relaxed);
     struct hxmpi_comm *of = NULL;
@@ -214,8 +259,8 @@ const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm)
     later_free();
     if (PMPI_Comm_get_attr(comm, keyval, &of, &found) != MPI_SUCCESS)
         return NULL; /* no communicator: MPI says so */
-    if (!found)
-        of = make(comm);
+    if (!found && (!(of = make(comm, blocks)) || of->cause == HXMPI_CAUSE_FIRST))
+        return of;
     last.comm = comm;
     last.freed = now;
     last.of = of;

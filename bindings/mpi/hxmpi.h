@@ -11,6 +11,7 @@
 #define HXMPI_H
 
 #include <hierax.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #pragma GCC visibility push(default) /* the functions of MPI that this library defines; not every mpi.h says so */
 #include <mpi.h>
@@ -40,6 +41,7 @@ struct hxmpi_comm {
     hx_comm_t *comm; /* NULL: MPI makes the calls on it */
     int cause;       /* then: why, an index of hxmpi_causes */
     int rank, size;
+    int users, freed;        /* calls that have started; the program has freed it */
     struct hxmpi_comm *next; /* of those to be freed */
 };
 
@@ -48,8 +50,13 @@ hx_status_t hxmpi_comms_begin(hx_comm_t *world, int threads);
 void hxmpi_comms_end(void);
 /* While a call of Hierax waits, the messages of MPI go on. */
 void hxmpi_progress(void *ctx);
-/* The entry of comm. It is made at the first call on comm, which is collective. NULL if Hierax does not run. */
-const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm);
+/* The entry of comm. It is made at the first call on comm that blocks, which is collective. Before that, a call that does not block gets
+ * an entry without a communicator. NULL if Hierax does not run. */
+const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm, int blocks);
+/* A call that has started uses the entry, also after the program has freed the communicator. */
+void hxmpi_comm_hold(const struct hxmpi_comm *of);
+void hxmpi_comm_release(const struct hxmpi_comm *of);
+int hxmpi_comm_is_freed(const struct hxmpi_comm *of);
 /* A call of Hierax on comm has returned this: what the MPI function returns. */
 int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of);
 
@@ -69,6 +76,34 @@ struct hxmpi_fold;
 struct hxmpi_fold *hxmpi_fold_take(MPI_Op op, MPI_Datatype type, hx_dtype_t *dtype, hx_op_t *hx_op);
 void hxmpi_fold_release(struct hxmpi_fold *fold);
 
+/* ---- started.c: progress */
+
+extern _Atomic int hxmpi_outstanding; /* calls that have started and are not finished */
+extern int hxmpi_always;              /* there may be work at any time: several nodes, or several threads that call MPI */
+/* Must Hierax make progress while this process waits in MPI? */
+static inline int hxmpi_must_drive(void)
+{
+    return atomic_load_explicit(&hxmpi_outstanding, memory_order_relaxed) > 0 || hxmpi_always;
+}
+/* Make progress once; complete MPI's requests of calls that have ended. */
+void hxmpi_drive(void);
+
+/* ---- during.c: a call of MPI that blocks; Hierax makes progress meanwhile */
+
+void hxmpi_during_begin(void);
+void hxmpi_during_end(void);
+void hxmpi_during_finish(void); /* once, at the end */
+#define DURING(call)                                                                                                                 \
+    __extension__({                                                                                                                  \
+        const int drives_ = hxmpi_must_drive();                                                                                      \
+        if (drives_)                                                                                                                 \
+            hxmpi_during_begin();                                                                                                    \
+        const int rc_ = (call);                                                                                                      \
+        if (drives_)                                                                                                                 \
+            hxmpi_during_end();                                                                                                      \
+        rc_;                                                                                                                         \
+    })
+
 /* ---- stats.c: HXMPI_STATS=1 */
 
 #define HXMPI_CAUSES(ROW)                                                                                                            \
@@ -79,37 +114,42 @@ void hxmpi_fold_release(struct hxmpi_fold *fold);
     ROW(FOREIGN, "ranks of another MPI_COMM_WORLD")                                                                                  \
     ROW(MEMBERS, "Hierax could not make the communicator")                                                                           \
     ROW(TYPE, "datatype of a reduction")                                                                                             \
-    ROW(ARGUMENT, "argument that MPI refuses")
+    ROW(ARGUMENT, "argument that MPI refuses")                                                                                       \
+    ROW(FIRST, "no blocking collective before it on the communicator")                                                               \
+    ROW(PERSISTENT, "persistent collective")
 #define HXMPI_CAUSE(name, text) HXMPI_CAUSE_##name,
 enum hxmpi_cause { HXMPI_CAUSES(HXMPI_CAUSE) HXMPI_NCAUSES };
 
+/* Each with the name of its form that does not block. */
 #define HXMPI_COLLECTIVES(ROW)                                                                                                       \
-    ROW(Barrier)                                                                                                                     \
-    ROW(Bcast)                                                                                                                       \
-    ROW(Reduce)                                                                                                                      \
-    ROW(Allreduce)                                                                                                                   \
-    ROW(Gather)                                                                                                                      \
-    ROW(Gatherv)                                                                                                                     \
-    ROW(Scatter)                                                                                                                     \
-    ROW(Scatterv)                                                                                                                    \
-    ROW(Allgather)                                                                                                                   \
-    ROW(Allgatherv)                                                                                                                  \
-    ROW(Alltoall)                                                                                                                    \
-    ROW(Alltoallv)                                                                                                                   \
-    ROW(Reduce_scatter_block)                                                                                                        \
-    ROW(Reduce_scatter)                                                                                                              \
-    ROW(Scan)                                                                                                                        \
-    ROW(Exscan)
-#define HXMPI_COLLECTIVE(name) HXMPI_##name,
+    ROW(Barrier, Ibarrier)                                                                                                           \
+    ROW(Bcast, Ibcast)                                                                                                               \
+    ROW(Reduce, Ireduce)                                                                                                             \
+    ROW(Allreduce, Iallreduce)                                                                                                       \
+    ROW(Gather, Igather)                                                                                                             \
+    ROW(Gatherv, Igatherv)                                                                                                           \
+    ROW(Scatter, Iscatter)                                                                                                           \
+    ROW(Scatterv, Iscatterv)                                                                                                         \
+    ROW(Allgather, Iallgather)                                                                                                       \
+    ROW(Allgatherv, Iallgatherv)                                                                                                     \
+    ROW(Alltoall, Ialltoall)                                                                                                         \
+    ROW(Alltoallv, Ialltoallv)                                                                                                       \
+    ROW(Reduce_scatter_block, Ireduce_scatter_block)                                                                                 \
+    ROW(Reduce_scatter, Ireduce_scatter)                                                                                             \
+    ROW(Scan, Iscan)                                                                                                                 \
+    ROW(Exscan, Iexscan)
+#define HXMPI_COLLECTIVE(name, starts) HXMPI_##name,
 enum hxmpi_collective { HXMPI_COLLECTIVES(HXMPI_COLLECTIVE) HXMPI_NCOLLECTIVES };
+enum hxmpi_form { HXMPI_BLOCKS, HXMPI_STARTS, HXMPI_PERSISTENT, HXMPI_FORMS }; /* MPI_Bcast, MPI_Ibcast, MPI_Bcast_init */
 
 extern int hxmpi_stats_wanted;
 void hxmpi_stats_begin(void);
-void hxmpi_stats_add(enum hxmpi_collective collective, enum hxmpi_cause cause);
-static inline void hxmpi_count(enum hxmpi_collective collective, enum hxmpi_cause cause)
+/* what: collective + form * HXMPI_NCOLLECTIVES */
+void hxmpi_stats_add(int what, enum hxmpi_cause cause);
+static inline void hxmpi_count(int what, enum hxmpi_cause cause)
 {
     if (hxmpi_stats_wanted)
-        hxmpi_stats_add(collective, cause);
+        hxmpi_stats_add(what, cause);
 }
 void hxmpi_stats_print(int rank);
 

@@ -3,9 +3,5 @@
 #include "hxmpi.h"
 #if MPI_VERSION >= 4
 #define HXMPI_LARGE
-#define FUNCTION(name) MPI_##name##_c
-#define MPIS_OWN(name) PMPI_##name##_c
-typedef MPI_Count count_t;
-typedef MPI_Aint displ_t;
 #include "blocking.c"
 #endif

@@ -106,3 +106,11 @@ void hxmpi_side_close(struct hxmpi_side *side, int store)
     free(side->counts);
     free(side->copy);
 }
+
+void hxmpi_data_close(struct hxmpi_data *data, int complete)
+{
+    hxmpi_side_close(&data->in, 0);
+    hxmpi_side_close(&data->out, complete);
+    free(data->sent);
+    free(data->counts);
+}

@@ -31,4 +31,13 @@ int hxmpi_side_open_blocks(struct hxmpi_side *side, const void *buffer, int bloc
 /* store: the data is complete, so give it to the program if Hierax has written it. */
 void hxmpi_side_close(struct hxmpi_side *side, int store);
 
+/* The data of a call that moves blocks. */
+struct hxmpi_data {
+    struct hxmpi_side in, out;
+    size_t *counts, *sent; /* arrays of the sides, to be freed; or NULL */
+};
+
+/* complete: give the program what Hierax has written. */
+void hxmpi_data_close(struct hxmpi_data *data, int complete);
+
 #endif

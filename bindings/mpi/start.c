@@ -42,36 +42,17 @@ __attribute__((constructor)) static void abi_check(void)
 }
 
 /* Is Hierax wanted? *why: a line for the user, or NULL. */
-static int is_wanted(int one_node, const char **why)
+static int is_wanted(const char **why)
 {
     static char text[200];
     const char *wish = getenv("HXMPI");
 
     *why = NULL;
-    if (!wish || !*wish) {
-        if (!one_node)
-            *why = "a job of several nodes: Hierax runs only with HXMPI=on";
-        return one_node;
-    }
-    if (!strcmp(wish, "on") || !strcmp(wish, "off"))
-        return !strcmp(wish, "on");
+    if (!wish || !*wish || !strcmp(wish, "on") || !strcmp(wish, "off"))
+        return !wish || strcmp(wish, "off") != 0;
     snprintf(text, sizeof(text), "HXMPI=%.60s is unknown; choices: on off. Hierax does not run", wish);
     *why = text;
     return 0;
-}
-
-/* Between nodes, a message may need its sender's progress after the sender's call has returned, while the sender waits in MPI. MPI's waits
- * do not drive Hierax yet. */
-static int is_on_one_node(int size)
-{
-    MPI_Comm node;
-    int here = 0;
-
-    if (PMPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node) == MPI_SUCCESS) {
-        PMPI_Comm_size(node, &here);
-        PMPI_Comm_free(&node);
-    }
-    return here == size && !getenv("HX_NODES");
 }
 
 static int least(int mine)
@@ -94,6 +75,8 @@ static int ended(MPI_Comm comm, int key, void *value, void *extra)
         return MPI_SUCCESS;
     hxmpi_comms_end();
     hxmpi_state = HXMPI_OFF;
+    hxmpi_always = 0;
+    hxmpi_during_finish();
     if (hx_finalize() != HX_SUCCESS) /* it waits for the others, and so lets MPI deliver its last messages */
         hxmpi_say("rank %d: %s", rank, hx_error_detail(NULL));
     hx_on_idle(NULL, NULL);
@@ -134,15 +117,14 @@ static int serve(int rank, int size, int threads)
 
 static void start(int threads)
 {
-    int rank, size, one_node, wanted, key = MPI_KEYVAL_INVALID;
+    int rank, size, wanted, key = MPI_KEYVAL_INVALID;
     const char *why;
 
     hxmpi_state = HXMPI_OFF;
     hxmpi_stats_begin();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
-    one_node = least(is_on_one_node(size));
-    wanted = is_wanted(one_node, &why);
+    wanted = is_wanted(&why);
     if (why && rank == 0)
         hxmpi_say("%s", why);
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, ended, &key, NULL) != MPI_SUCCESS ||
@@ -150,6 +132,7 @@ static void start(int threads)
         wanted = 0;
     if (size > 1 && least(wanted) && serve(rank, size, threads)) {
         hx_on_idle(hxmpi_progress, NULL);
+        hxmpi_always = threads || hx_progress(); /* 1: Hierax has a network */
         hxmpi_state = HXMPI_ON;
     }
 }

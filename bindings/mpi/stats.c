@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME(name) "MPI_" #name,
-static const char *const names[] = {HXMPI_COLLECTIVES(NAME)};
+#define BLOCKS(name, starts) "MPI_" #name,
+#define STARTS(name, starts) "MPI_" #starts,
+#define PERSISTENT(name, starts) "MPI_" #name "_init",
+static const char *const names[] = {HXMPI_COLLECTIVES(BLOCKS) HXMPI_COLLECTIVES(STARTS) HXMPI_COLLECTIVES(PERSISTENT)};
 #define TEXT(name, text) text,
 static const char *const texts[] = {HXMPI_CAUSES(TEXT)};
 
-static unsigned long counts[HXMPI_NCOLLECTIVES][HXMPI_NCAUSES];
+static unsigned long counts[HXMPI_FORMS * HXMPI_NCOLLECTIVES][HXMPI_NCAUSES];
 int hxmpi_stats_wanted;
 
 void hxmpi_stats_begin(void)
@@ -22,9 +24,9 @@ void hxmpi_stats_begin(void)
         hxmpi_say("HXMPI_STATS=%.60s is unknown; choices: 0 1. Nothing is counted", wish);
 }
 
-void hxmpi_stats_add(enum hxmpi_collective collective, enum hxmpi_cause cause)
+void hxmpi_stats_add(int what, enum hxmpi_cause cause)
 {
-    __atomic_fetch_add(&counts[collective][cause], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&counts[what][cause], 1, __ATOMIC_RELAXED);
 }
 
 void hxmpi_stats_print(int rank)
@@ -33,12 +35,12 @@ void hxmpi_stats_print(int rank)
 
     if (!hxmpi_stats_wanted)
         return;
-    for (int c = 0; c < HXMPI_NCOLLECTIVES; c++)
+    for (int c = 0; c < HXMPI_FORMS * HXMPI_NCOLLECTIVES; c++)
         for (int cause = 0; cause < HXMPI_NCAUSES; cause++) {
             calls += counts[c][cause];
             served += cause == HXMPI_CAUSE_SERVED ? counts[c][cause] : 0;
             if (counts[c][cause])
-                fprintf(stderr, "hierax-mpi: rank %d: %-24s %10lu  %s\n", rank, names[c], counts[c][cause], texts[cause]);
+                fprintf(stderr, "hierax-mpi: rank %d: %-29s %10lu  %s\n", rank, names[c], counts[c][cause], texts[cause]);
         }
     fprintf(stderr, "hierax-mpi: rank %d: %lu of %lu collective calls served\n", rank, served, calls);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every collective of MPI that libhierax-mpi serves, twice: by its own name, which the preloaded library has, and as PMPI_, which is
- * MPI itself. Both must give the same bytes. Counts, roots, types, layouts and communicators are drawn.
+ * Every collective of MPI that libhierax-mpi serves, in the form that blocks and in the one that does not: by its own name, which the
+ * preloaded library has, and as PMPI_, which is MPI itself. Both must give the same bytes. Counts, roots, types, layouts and communicators
+ * are drawn.
  *
  * usage: alike ROUNDS SEED
  */
@@ -16,16 +17,19 @@ enum { MOST = 700, RANKS = 16 };
 enum { ROOM = 32 * MOST * RANKS }; /* an element takes at most 24 bytes */
 static unsigned char in[ROOM], ours[ROOM], theirs[ROOM];
 
-/* MPI 4 has each function twice: with counts of int, and of MPI_Count. */
+/* Each collective has a form that blocks and one that starts. MPI 4 has both twice: with counts of int, and of MPI_Count. Counts and
+ * displacements of a call: an int stands for each of them in `narrow`, and its like in `wide`. */
+#define STARTED(...) (__VA_ARGS__, &request)
 #if MPI_VERSION >= 4
-#define OURS(name, ...) (large ? MPI_##name##_c(__VA_ARGS__) : MPI_##name(__VA_ARGS__))
-/* counts and displacements of a call: an int stands for each of them in `narrow`, and its like in `wide` */
-#define OURS_V(name, narrow, wide) (large ? MPI_##name##_c wide : MPI_##name narrow)
+#define OURS_V(name, start, narrow, wide)                                                                                            \
+    (!starts ? (large ? MPI_##name##_c wide : MPI_##name narrow)                                                                     \
+             : ((large ? MPI_##start##_c STARTED wide : MPI_##start STARTED narrow), complete()))
 #else
-#define OURS(name, ...) MPI_##name(__VA_ARGS__)
-#define OURS_V(name, narrow, wide) MPI_##name narrow
+#define OURS_V(name, start, narrow, wide) (!starts ? MPI_##name narrow : (MPI_##start STARTED narrow, complete()))
 #endif
-static int large;
+#define OURS(name, start, ...) OURS_V(name, start, (__VA_ARGS__), (__VA_ARGS__))
+static int large, starts;
+static MPI_Request request;
 
 static unsigned seed;
 static int rank_of_world, round_no, failures;
@@ -34,6 +38,41 @@ static unsigned draw(unsigned n)
 {
     seed = seed * 1103515245u + 12345u;
     return (seed >> 16) % n;
+}
+
+/* By another function each time. */
+static int complete(void)
+{
+    static unsigned times;
+    int flag = 0, index = 0, count = 0;
+    MPI_Status status;
+
+    switch (times++ % 8) {
+    case 0: return MPI_Wait(&request, MPI_STATUS_IGNORE);
+    case 1: return MPI_Waitall(1, &request, &status);
+    case 2: return MPI_Waitany(1, &request, &index, MPI_STATUS_IGNORE);
+    case 3: return MPI_Waitsome(1, &request, &count, &index, &status);
+    case 4:
+        while (!flag)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        break;
+    case 5:
+        while (!flag)
+            MPI_Testall(1, &request, &flag, &status);
+        break;
+    case 6:
+        while (!flag)
+            MPI_Testany(1, &request, &index, &flag, MPI_STATUS_IGNORE);
+        break;
+    default:
+        while (!flag)
+            MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+        MPI_Testsome(1, &request, &count, &index, &status);
+        failures += count != 1;
+    }
+    if (request != MPI_REQUEST_NULL)
+        failures++;
+    return MPI_SUCCESS;
 }
 
 static void compare(const char *what, const void *got, const void *wanted, size_t bytes)
@@ -127,46 +166,46 @@ static void moves(MPI_Comm comm)
     const MPI_Datatype mine = layouts[(draw(4) + (unsigned)rank * draw(4)) % 4], other = layouts[(draw(4) + (unsigned)rank * draw(4)) % 4];
 
     begin(1);
-    OURS(Bcast, ours, count, mine, root, comm);
+    OURS(Bcast, Ibcast, ours, count, mine, root, comm);
     PMPI_Bcast(theirs, count, mine, root, comm);
     compare("MPI_Bcast", ours, theirs, ROOM);
 
     input = begin(in_place);
-    OURS(Allgather, input, count, mine, ours, count, other, comm);
+    OURS(Allgather, Iallgather, input, count, mine, ours, count, other, comm);
     PMPI_Allgather(input, count, mine, theirs, count, other, comm);
     compare("MPI_Allgather", ours, theirs, ROOM);
 
     input = begin(in_place);
     widen(size, counts, displs, 0);
-    OURS_V(Allgatherv, (input, counts[rank], mine, ours, counts, displs, other, comm),
+    OURS_V(Allgatherv, Iallgatherv, (input, counts[rank], mine, ours, counts, displs, other, comm),
            (input, counts[rank], mine, ours, wide_counts[0], wide_displs[0], other, comm));
     PMPI_Allgatherv(input, counts[rank], mine, theirs, counts, displs, other, comm);
     compare("MPI_Allgatherv", ours, theirs, ROOM);
 
     input = begin(in_place);
-    OURS(Alltoall, input, count, mine, ours, count, other, comm);
+    OURS(Alltoall, Ialltoall, input, count, mine, ours, count, other, comm);
     PMPI_Alltoall(input, count, mine, theirs, count, other, comm);
     compare("MPI_Alltoall", ours, theirs, ROOM);
 
     input = begin(in_place && rank == root);
-    OURS(Gather, input, count, mine, ours, count, other, root, comm);
+    OURS(Gather, Igather, input, count, mine, ours, count, other, root, comm);
     PMPI_Gather(input, count, mine, theirs, count, other, root, comm);
     compare("MPI_Gather", ours, theirs, ROOM);
 
     input = begin(in_place && rank == root);
-    OURS_V(Gatherv, (input, counts[rank], mine, ours, counts, displs, other, root, comm),
+    OURS_V(Gatherv, Igatherv, (input, counts[rank], mine, ours, counts, displs, other, root, comm),
            (input, counts[rank], mine, ours, wide_counts[0], wide_displs[0], other, root, comm));
     PMPI_Gatherv(input, counts[rank], mine, theirs, counts, displs, other, root, comm);
     compare("MPI_Gatherv", ours, theirs, ROOM);
 
     begin(0);
-    OURS(Scatter, in, count, mine, in_place && rank == root ? MPI_IN_PLACE : ours, count, other, root, comm);
+    OURS(Scatter, Iscatter, in, count, mine, in_place && rank == root ? MPI_IN_PLACE : ours, count, other, root, comm);
     PMPI_Scatter(in, count, mine, in_place && rank == root ? MPI_IN_PLACE : theirs, count, other, root, comm);
     compare("MPI_Scatter", ours, theirs, ROOM);
 
     begin(0);
     void *const here = in_place && rank == root ? MPI_IN_PLACE : ours;
-    OURS_V(Scatterv, (in, counts, displs, mine, here, counts[rank], other, root, comm),
+    OURS_V(Scatterv, Iscatterv, (in, counts, displs, mine, here, counts[rank], other, root, comm),
            (in, wide_counts[0], wide_displs[0], mine, here, counts[rank], other, root, comm));
     PMPI_Scatterv(in, counts, displs, mine, in_place && rank == root ? MPI_IN_PLACE : theirs, counts[rank], other, root, comm);
     compare("MPI_Scatterv", ours, theirs, ROOM);
@@ -189,7 +228,7 @@ static void moves(MPI_Comm comm)
     input = begin(in_place);
     widen(size, sent, sent_at, 1);
     widen(size, counts, displs, 0);
-    OURS_V(Alltoallv, (input, sent, sent_at, mine, ours, counts, displs, other, comm),
+    OURS_V(Alltoallv, Ialltoallv, (input, sent, sent_at, mine, ours, counts, displs, other, comm),
            (input, wide_counts[1], wide_displs[1], mine, ours, wide_counts[0], wide_displs[0], other, comm));
     PMPI_Alltoallv(input, sent, sent_at, mine, theirs, counts, displs, other, comm);
     compare("MPI_Alltoallv", ours, theirs, ROOM);
@@ -265,39 +304,44 @@ static void reductions(MPI_Comm comm)
     } while (0)
 
     BEGIN(in_place);
-    OURS(Allreduce, input, ours, count, type, op, comm);
+    OURS(Allreduce, Iallreduce, input, ours, count, type, op, comm);
     PMPI_Allreduce(input, theirs, count, type, op, comm);
     compare_elements("MPI_Allreduce", bytes, type);
 
     /* MPICH 4.0.2 crashes in MPI_Reduce in place of 5 ranks with some roots. So MPI gets another buffer with the same numbers. */
     BEGIN(in_place && rank == root);
-    OURS(Reduce, input, ours, count, type, op, root, comm);
+    OURS(Reduce, Ireduce, input, ours, count, type, op, root, comm);
     PMPI_Reduce(in, theirs, count, type, op, root, comm);
     if (rank == root)
         compare_elements("MPI_Reduce", bytes, type);
 
     BEGIN(in_place);
-    OURS(Scan, input, ours, count, type, op, comm);
+    OURS(Scan, Iscan, input, ours, count, type, op, comm);
     PMPI_Scan(input, theirs, count, type, op, comm);
     compare_elements("MPI_Scan", bytes, type);
 
     BEGIN(in_place);
-    OURS(Exscan, input, ours, count, type, op, comm);
+    OURS(Exscan, Iexscan, input, ours, count, type, op, comm);
     PMPI_Exscan(input, theirs, count, type, op, comm);
     if (rank > 0)
         compare_elements("MPI_Exscan", bytes, type);
 
     BEGIN(in_place);
-    OURS(Reduce_scatter_block, input, ours, count, type, op, comm);
+    OURS(Reduce_scatter_block, Ireduce_scatter_block, input, ours, count, type, op, comm);
     PMPI_Reduce_scatter_block(input, theirs, count, type, op, comm);
     compare_elements("MPI_Reduce_scatter_block", bytes, type);
 
     BEGIN(in_place);
     widen(size, counts, counts, 0);
-    OURS_V(Reduce_scatter, (input, ours, counts, type, op, comm), (input, ours, wide_counts[0], type, op, comm));
+    OURS_V(Reduce_scatter, Ireduce_scatter, (input, ours, counts, type, op, comm), (input, ours, wide_counts[0], type, op, comm));
     PMPI_Reduce_scatter(input, theirs, counts, type, op, comm);
     compare_elements("MPI_Reduce_scatter", (size_t)counts[rank] * types[t].bytes, type);
-    MPI_Barrier(comm);
+    if (starts) {
+        MPI_Ibarrier(comm, &request);
+        complete();
+    } else {
+        MPI_Barrier(comm);
+    }
 }
 
 /* A rank that waits in a collective must deliver its message; a rank that waits for a message must not hold up a collective. */
@@ -306,17 +350,17 @@ static void mixed(MPI_Comm comm)
     enum { LONG = 1 << 20 };
     static char message[LONG];
     int rank, size, value = 1, sum = 0;
-    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Request sent = MPI_REQUEST_NULL;
 
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     if (rank == 0 && size > 1)
-        MPI_Isend(message, LONG, MPI_CHAR, size - 1, 5, comm, &request);
+        MPI_Isend(message, LONG, MPI_CHAR, size - 1, 5, comm, &sent);
     else if (rank == size - 1 && size > 1)
         MPI_Recv(message, LONG, MPI_CHAR, 0, 5, comm, MPI_STATUS_IGNORE);
-    OURS(Allreduce, &value, &sum, 1, MPI_INT, MPI_SUM, comm);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    OURS(Bcast, &value, 1, MPI_INT, 0, comm);
+    OURS(Allreduce, Iallreduce, &value, &sum, 1, MPI_INT, MPI_SUM, comm);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    OURS(Bcast, Ibcast, &value, 1, MPI_INT, 0, comm);
     if (rank == 0 && size > 1) /* it leaves Hierax at once, and waits in MPI */
         MPI_Recv(&value, 1, MPI_INT, size - 1, 6, comm, MPI_STATUS_IGNORE);
     else if (rank == size - 1 && size > 1)
@@ -339,6 +383,7 @@ int main(int argc, char **argv)
     layouts_make();
     for (round_no = 0; round_no < rounds; round_no++) {
         large = (int)draw(2);
+        starts = round_no % 2;
         MPI_Op_create(compose, 0, &own[0]); /* others each time: their handles are used again */
         MPI_Op_create(add_pairs, 1, &own[1]);
         /* colours and keys are drawn by all alike; the halves draw alike too */
@@ -346,6 +391,8 @@ int main(int argc, char **argv)
         MPI_Comm_split(MPI_COMM_WORLD, (rank_of_world + flip) % 2, draw(2) ? rank_of_world : -rank_of_world, &half);
         MPI_Comm_dup(half, &copy);
         MPI_Comm_free(&half);
+        if (draw(2)) /* else the first call on it may not block, and MPI makes it */
+            MPI_Barrier(copy);
         const unsigned before = seed;
         moves(MPI_COMM_WORLD);
         reductions(MPI_COMM_WORLD);

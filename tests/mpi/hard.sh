@@ -31,9 +31,11 @@ for mpi in "${mpis[@]}"; do
         part "$mpi" 2 1 $name
     done
     part "$mpi" 2 2 comms
+    for nodes in 1 2; do
+        part "$mpi" 3 $nodes requests
+    done
     off "$mpi" 2 1 "" HXMPI=off
     off "$mpi" 2 1 "HXMPI=of is unknown; choices: on off" HXMPI=of
-    off "$mpi" 2 1 "HXMPI=on" HX_NODES=2
     off "$mpi" 2 2 "Hierax cannot start, so MPI makes the collectives" HX_PROVIDER=none
     off "$mpi" 2 1 "rank 1 cannot start: HX_SPIN=many" HARD_SPOIL=1
     job "$mpi" 1 1 -- "$here/hard-$mpi" sums || why "$mpi: one rank: exit $?"

@@ -16,7 +16,7 @@ library() { echo "$top_builddir/mpi/libhierax-$1.so"; }
 # job MPI N NODES [NAME=VALUE...] -- COMMAND...: with the library preloaded, or with what LD_PRELOAD=... names
 job() {
     local mpi=$1 n=$2 variables=("LD_PRELOAD=$(library "$1")") options=() variable
-    [ "$3" = 1 ] || variables+=("HX_NODES=$3" HXMPI=on)
+    [ "$3" = 1 ] || variables+=("HX_NODES=$3")
     shift 3
     while [ "$1" != -- ]; do
         variables+=("$1")

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that do not block. MPI has a generalized request for each, which its own MPI_Wait and MPI_Test understand.
+ *
+ *   MPI_Iallreduce    hx_iallreduce, and ended() as its callback
+ *   hxmpi_drive       hx_progress, which calls ended(); then finish(): unpacks the data and completes MPI's request
+ *   MPI_Wait          tests MPI's request and calls hxmpi_drive by turns (waits.c)
+ */
+#include "started.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+_Atomic int hxmpi_outstanding;
+int hxmpi_always;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static struct hxmpi_started *first, *last; /* calls that are not finished, in the order of their start */
+static unsigned long numbers;
+static _Atomic(struct hxmpi_started *) ended_ones; /* to be finished */
+
+/* ---- datatypes and operations that the program has freed while calls may still use them */
+
+struct freed {
+    MPI_Datatype type; /* or MPI_DATATYPE_NULL */
+    MPI_Op op;         /* or MPI_OP_NULL */
+    unsigned long number; /* of the last call that may use it */
+    struct freed *next;
+};
+static struct freed *freed_first;
+
+static int free_later(MPI_Datatype type, MPI_Op op)
+{
+    struct freed *freed = malloc(sizeof(*freed));
+
+    if (!freed)
+        return 0; /* MPI's object stays: a leak, where there is no memory anyway */
+    pthread_mutex_lock(&mutex);
+    *freed = (struct freed){.type = type, .op = op, .number = numbers, .next = freed_first};
+    freed_first = freed;
+    pthread_mutex_unlock(&mutex);
+    return 1;
+}
+
+/* Those that no call uses any more. */
+static void freed_free(void)
+{
+    struct freed **link = &freed_first, *freed, *due = NULL;
+
+    pthread_mutex_lock(&mutex);
+    while ((freed = *link)) {
+        if (first && first->number <= freed->number) {
+            link = &freed->next;
+            continue;
+        }
+        *link = freed->next;
+        freed->next = due;
+        due = freed;
+    }
+    pthread_mutex_unlock(&mutex);
+    while ((freed = due)) {
+        due = freed->next;
+        if (freed->type != MPI_DATATYPE_NULL)
+            PMPI_Type_free(&freed->type);
+        if (freed->op != MPI_OP_NULL)
+            PMPI_Op_free(&freed->op);
+        free(freed);
+    }
+}
+
+static int is_derived(MPI_Datatype type)
+{
+    int integers, addresses, types, combiner = MPI_COMBINER_NAMED;
+
+    return type != MPI_DATATYPE_NULL && PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+           combiner != MPI_COMBINER_NAMED;
+}
+
+int MPI_Type_free(MPI_Datatype *type)
+{
+    if (!hxmpi_outstanding || !type || !is_derived(*type))
+        return PMPI_Type_free(type);
+    free_later(*type, MPI_OP_NULL);
+    *type = MPI_DATATYPE_NULL;
+    return MPI_SUCCESS;
+}
+
+int MPI_Op_free(MPI_Op *op)
+{
+    if (!hxmpi_outstanding || !op || *op == MPI_OP_NULL)
+        return PMPI_Op_free(op);
+    free_later(MPI_DATATYPE_NULL, *op);
+    *op = MPI_OP_NULL;
+    return MPI_SUCCESS;
+}
+
+/* ---- MPI's side of a request */
+
+static int query(void *extra, MPI_Status *status)
+{
+    const struct hxmpi_started *started = extra;
+
+    PMPI_Status_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = status->MPI_TAG = MPI_UNDEFINED;
+    return started->rc;
+}
+
+static int release(void *extra)
+{
+    free(extra);
+    return MPI_SUCCESS;
+}
+
+static int cancel(void *extra, int complete)
+{
+    (void)extra, (void)complete;
+    return MPI_SUCCESS; /* a collective cannot be cancelled */
+}
+
+int hxmpi_started_open(struct call *call, const struct hxmpi_data *data)
+{
+    struct hxmpi_started *started = malloc(sizeof(*started));
+
+    if (!started)
+        return 0;
+    *started = (struct hxmpi_started){.call = *call, .rc = MPI_SUCCESS};
+    if (data)
+        started->data = *data;
+    if (PMPI_Grequest_start(query, release, cancel, started, &started->mpi) != MPI_SUCCESS) {
+        free(started);
+        return 0;
+    }
+    call->started = started;
+    return 1;
+}
+
+void hxmpi_started_drop(struct hxmpi_started *started)
+{
+    MPI_Request mpi = started->mpi;
+
+    PMPI_Grequest_complete(mpi);
+    PMPI_Request_free(&mpi); /* which releases it */
+}
+
+/* ---- from its start to its end */
+
+/* The callback of Hierax, in any thread. */
+static void ended(hx_status_t status, void *ctx)
+{
+    struct hxmpi_started *started = ctx;
+
+    (void)status; /* hx_wait returns it again */
+    started->next_ended = atomic_load_explicit(&ended_ones, memory_order_relaxed);
+    /* release pairs with the acquire in hxmpi_drive: next_ended is there */
+    while (!atomic_compare_exchange_weak_explicit(&ended_ones, &started->next_ended, started, memory_order_release, memory_order_relaxed))
+        ;
+}
+
+void hxmpi_started_begin(struct hxmpi_started *started)
+{
+    hxmpi_comm_hold(started->call.of);
+    pthread_mutex_lock(&mutex);
+    started->number = ++numbers;
+    started->before = last;
+    *(last ? &last->next : &first) = started;
+    last = started;
+    pthread_mutex_unlock(&mutex);
+    atomic_fetch_add_explicit(&hxmpi_outstanding, 1, memory_order_relaxed);
+    if (hx_request_notify(started->request, ended, started) != HX_SUCCESS) { /* no memory */
+        started->status = hx_wait(started->request);
+        started->request = NULL;
+        ended(started->status, started);
+    }
+}
+
+static void unlist(struct hxmpi_started *started)
+{
+    pthread_mutex_lock(&mutex);
+    *(started->before ? &started->before->next : &first) = started->next;
+    *(started->next ? &started->next->before : &last) = started->before;
+    pthread_mutex_unlock(&mutex);
+    atomic_fetch_sub_explicit(&hxmpi_outstanding, 1, memory_order_relaxed);
+    if (freed_first)
+        freed_free();
+}
+
+static void finish(struct hxmpi_started *started)
+{
+    const struct hxmpi_comm *of = started->call.of;
+
+    if (started->request)
+        started->status = hx_wait(started->request); /* it is complete, but its callback may not have returned yet */
+    hxmpi_data_close(&started->data, started->status == HX_SUCCESS);
+    if (started->call.fold)
+        hxmpi_fold_release(started->call.fold);
+    started->rc = hxmpi_result(hxmpi_comm_is_freed(of) ? MPI_COMM_WORLD : started->call.comm, started->status, of);
+    hxmpi_comm_release(of);
+    unlist(started);
+    PMPI_Grequest_complete(started->mpi); /* another thread may release it now */
+}
+
+void hxmpi_drive(void)
+{
+    struct hxmpi_started *started;
+
+    hx_progress();
+    if (!atomic_load_explicit(&ended_ones, memory_order_relaxed))
+        return;
+    started = atomic_exchange_explicit(&ended_ones, NULL, memory_order_acquire); /* pairs with the release in ended() */
+    while (started) {
+        struct hxmpi_started *next = started->next_ended;
+        finish(started);
+        started = next;
+    }
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One call of a collective, and what remains of it when it does not block. */
+#ifndef HXMPI_STARTED_H
+#define HXMPI_STARTED_H
+
+#include "hxmpi.h"
+#include "side.h"
+
+struct call {
+    int what; /* hxmpi_count */
+    MPI_Comm comm;
+    const struct hxmpi_comm *of;
+    struct hxmpi_fold *fold; /* of a reduction, or NULL */
+    int rc;                  /* if it was served */
+    struct hxmpi_started *started; /* it has begun and does not block; or NULL */
+};
+
+/* A call that has begun. MPI's request has it as its extra state. */
+struct hxmpi_started {
+    struct call call;
+    struct hxmpi_data data;
+    hx_request_t *request; /* NULL: it has ended with status */
+    hx_status_t status;
+    MPI_Request mpi;
+    int rc; /* for MPI_Wait */
+    unsigned long number;
+    struct hxmpi_started *next, *before; /* in the list of calls that are not finished */
+    struct hxmpi_started *next_ended;
+};
+
+/* Make call->started, with MPI's request and the data of the call (NULL: none). Returns 0 without memory. */
+int hxmpi_started_open(struct call *call, const struct hxmpi_data *data);
+/* Hierax has refused the call: release it. Its data is still the caller's. */
+void hxmpi_started_drop(struct hxmpi_started *started);
+/* Hierax has begun the call: started->request. The data is no longer the caller's. */
+void hxmpi_started_begin(struct hxmpi_started *started);
+
+#endif

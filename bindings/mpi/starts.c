@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The collectives that do not block, as MPI_Iallreduce: the functions of blocking.c, with other names and a request. */
+#define HXMPI_STARTED
+#define STARTS_Barrier Ibarrier
+#define STARTS_Bcast Ibcast
+#define STARTS_Reduce Ireduce
+#define STARTS_Allreduce Iallreduce
+#define STARTS_Gather Igather
+#define STARTS_Gatherv Igatherv
+#define STARTS_Scatter Iscatter
+#define STARTS_Scatterv Iscatterv
+#define STARTS_Allgather Iallgather
+#define STARTS_Allgatherv Iallgatherv
+#define STARTS_Alltoall Ialltoall
+#define STARTS_Alltoallv Ialltoallv
+#define STARTS_Reduce_scatter_block Ireduce_scatter_block
+#define STARTS_Reduce_scatter Ireduce_scatter
+#define STARTS_Scan Iscan
+#define STARTS_Exscan Iexscan
+#include "blocking.c"

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* MPI's calls that may wait for other ranks, and that waits.c cannot make from forms that do not block: see during.c. */
+#include "hxmpi.h"
+
+#define ROW(name, parameters, arguments)                                                                                             \
+    int MPI_##name parameters                                                                                                        \
+    {                                                                                                                                \
+        return DURING(PMPI_##name arguments);                                                                                        \
+    }
+
+/* ---- messages */
+
+ROW(Buffer_detach, (void *buffer, int *size), (buffer, size))
+ROW(Sendrecv_replace,
+    (void *buffer, int count, MPI_Datatype type, int to, int sendtag, int from, int recvtag, MPI_Comm comm, MPI_Status *status),
+    (buffer, count, type, to, sendtag, from, recvtag, comm, status))
+
+/* ---- communicators */
+
+ROW(Comm_dup, (MPI_Comm comm, MPI_Comm *out), (comm, out))
+ROW(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *out), (comm, info, out))
+ROW(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *out), (comm, color, key, out))
+ROW(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *out), (comm, type, key, info, out))
+ROW(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *out), (comm, group, out))
+ROW(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *out), (comm, group, tag, out))
+ROW(Comm_disconnect, (MPI_Comm *comm), (comm))
+ROW(Intercomm_create, (MPI_Comm local, int local_leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm *out),
+    (local, local_leader, peer, remote_leader, tag, out))
+ROW(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *out), (comm, high, out))
+ROW(Cart_create, (MPI_Comm comm, int n, const int dims[], const int periods[], int reorder, MPI_Comm *out),
+    (comm, n, dims, periods, reorder, out))
+ROW(Cart_sub, (MPI_Comm comm, const int remain[], MPI_Comm *out), (comm, remain, out))
+ROW(Graph_create, (MPI_Comm comm, int n, const int indices[], const int edges[], int reorder, MPI_Comm *out),
+    (comm, n, indices, edges, reorder, out))
+ROW(Dist_graph_create,
+    (MPI_Comm comm, int n, const int sources[], const int degrees[], const int targets[], const int weights[], MPI_Info info, int reorder,
+     MPI_Comm *out),
+    (comm, n, sources, degrees, targets, weights, info, reorder, out))
+ROW(Dist_graph_create_adjacent,
+    (MPI_Comm comm, int indegree, const int sources[], const int sourceweights[], int outdegree, const int targets[],
+     const int targetweights[], MPI_Info info, int reorder, MPI_Comm *out),
+    (comm, indegree, sources, sourceweights, outdegree, targets, targetweights, info, reorder, out))
+ROW(Comm_accept, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *out), (port, info, root, comm, out))
+ROW(Comm_connect, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *out), (port, info, root, comm, out))
+ROW(Comm_join, (int fd, MPI_Comm *out), (fd, out))
+ROW(Comm_spawn, (const char *command, char *argv[], int n, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *out, int errors[]),
+    (command, argv, n, info, root, comm, out, errors))
+ROW(Comm_spawn_multiple,
+    (int count, char *commands[], char **argvs[], const int ns[], const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *out,
+     int errors[]),
+    (count, commands, argvs, ns, infos, root, comm, out, errors))
+
+/* ---- collectives that Hierax does not serve */
+
+ROW(Alltoallw,
+    (const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,
+     const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
+    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))
+ROW(Neighbor_allgather,
+    (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
+ROW(Neighbor_allgatherv,
+    (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[],
+     MPI_Datatype recvtype, MPI_Comm comm),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))
+ROW(Neighbor_alltoall,
+    (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
+ROW(Neighbor_alltoallv,
+    (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
+     const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
+    (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
+ROW(Neighbor_alltoallw,
+    (const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,
+     const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
+    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))
+
+/* ---- windows */
+
+ROW(Win_create, (void *base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win), (base, bytes, unit, info, comm, win))
+ROW(Win_allocate, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+    (bytes, unit, info, comm, base, win))
+ROW(Win_allocate_shared, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+    (bytes, unit, info, comm, base, win))
+ROW(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
+ROW(Win_free, (MPI_Win *win), (win))
+ROW(Win_fence, (int assertion, MPI_Win win), (assertion, win))
+ROW(Win_start, (MPI_Group group, int assertion, MPI_Win win), (group, assertion, win))
+ROW(Win_complete, (MPI_Win win), (win))
+ROW(Win_lock, (int type, int rank, int assertion, MPI_Win win), (type, rank, assertion, win))
+ROW(Win_lock_all, (int assertion, MPI_Win win), (assertion, win))
+ROW(Win_unlock, (int rank, MPI_Win win), (rank, win))
+ROW(Win_unlock_all, (MPI_Win win), (win))
+ROW(Win_flush, (int rank, MPI_Win win), (rank, win))
+ROW(Win_flush_all, (MPI_Win win), (win))
+ROW(Win_flush_local, (int rank, MPI_Win win), (rank, win))
+ROW(Win_flush_local_all, (MPI_Win win), (win))
+
+/* ---- files: all that is collective */
+
+ROW(File_open, (MPI_Comm comm, const char *name, int mode, MPI_Info info, MPI_File *file), (comm, name, mode, info, file))
+ROW(File_close, (MPI_File *file), (file))
+ROW(File_set_size, (MPI_File file, MPI_Offset bytes), (file, bytes))
+ROW(File_preallocate, (MPI_File file, MPI_Offset bytes), (file, bytes))
+ROW(File_set_view, (MPI_File file, MPI_Offset at, MPI_Datatype element, MPI_Datatype type, const char *representation, MPI_Info info),
+    (file, at, element, type, representation, info))
+ROW(File_seek_shared, (MPI_File file, MPI_Offset at, int whence), (file, at, whence))
+ROW(File_set_atomicity, (MPI_File file, int flag), (file, flag))
+ROW(File_sync, (MPI_File file), (file))
+#define READS(name) ROW(name, (MPI_File file, void *buffer, int n, MPI_Datatype type, MPI_Status *status), (file, buffer, n, type, status))
+#define WRITES(name) \
+    ROW(name, (MPI_File file, const void *buffer, int n, MPI_Datatype type, MPI_Status *status), (file, buffer, n, type, status))
+READS(File_read_all)
+READS(File_read_ordered)
+WRITES(File_write_all)
+WRITES(File_write_ordered)
+ROW(File_read_at_all, (MPI_File file, MPI_Offset at, void *buffer, int n, MPI_Datatype type, MPI_Status *status),
+    (file, at, buffer, n, type, status))
+ROW(File_write_at_all, (MPI_File file, MPI_Offset at, const void *buffer, int n, MPI_Datatype type, MPI_Status *status),
+    (file, at, buffer, n, type, status))
+ROW(File_read_all_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
+ROW(File_write_all_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))
+ROW(File_read_at_all_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
+ROW(File_write_at_all_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))
+ROW(File_read_ordered_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
+ROW(File_write_ordered_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))
