@@ -44,13 +44,22 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
     return hxmpi_must_drive() ? await(request, status) : PMPI_Wait(request, status);
 }
 
+/* One after the other: MPI_Testall looks at all of them each time, and that of MPICH 4.0.2 fails if one is a persistent collective that is
+ * not complete. */
 int MPI_Waitall(int n, MPI_Request requests[], MPI_Status *statuses)
 {
-    int flag = 0;
+    const int wants_statuses = statuses != MPI_STATUSES_IGNORE;
+    int failed = 0;
 
-    if (!hxmpi_must_drive())
+    if (!hxmpi_must_drive() || n <= 0)
         return PMPI_Waitall(n, requests, statuses);
-    LOOP(PMPI_Testall(n, requests, &flag, statuses), flag)
+    for (int i = 0; i < n; i++) {
+        const int rc = await(&requests[i], wants_statuses ? &statuses[i] : MPI_STATUS_IGNORE);
+        failed |= rc != MPI_SUCCESS;
+        if (wants_statuses)
+            statuses[i].MPI_ERROR = rc;
+    }
+    return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
 }
 
 int MPI_Waitany(int n, MPI_Request requests[], int *index, MPI_Status *status)

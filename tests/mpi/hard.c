@@ -5,6 +5,9 @@
  * usage: hard PART      one of the table at the end
  */
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -395,10 +398,39 @@ static void requests(void)
     freed();
 }
 
+/* ---- persistent: MPI makes these, between collectives that Hierax serves */
+
+#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
+#define ALLREDUCE_INIT MPI_Allreduce_init
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define ALLREDUCE_INIT MPIX_Allreduce_init
+#endif
+
+static void persistent(void)
+{
+#ifdef ALLREDUCE_INIT
+    int in = 0, out = -1, sum = -1;
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+
+    ALLREDUCE_INIT(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    for (int i = 0; i < 20; i++) {
+        in = rank + i;
+        MPI_Start(&requests[0]);
+        MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, statuses);
+        if (out != size * (size - 1) / 2 + size * i || sum != size * (size - 1) / 2)
+            wrong("persistent", out, size * (size - 1) / 2 + size * i);
+    }
+    MPI_Request_free(&requests[0]);
+#endif
+}
+
 static const struct {
     const char *name;
     void (*part)(void);
-} parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types}, {"sums", sums}, {"fails", fails}, {"requests", requests}};
+} parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types}, {"sums", sums}, {"fails", fails}, {"requests", requests},
+             {"persistent", persistent}};
 
 /* Hierax cannot start on rank 1: that rank has a wrong setting. */
 static void spoil(void)

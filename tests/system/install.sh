@@ -33,7 +33,7 @@ gcc() { command ${CC:-cc} ${TEST_SANITIZER:-} -Wall -Wextra -Werror "$@"; }
 pkg-config() { command pkg-config --define-prefix "$@"; }
 coll_run() { timeout 60 "$prefix/bin/coll_run" "$@"; }
 mpicc() { command mpicc.openmpi -Wall -Wextra -Werror "$@"; }
-mpirun() { HX_NODES=2 HXMPI=on timeout 60 mpirun.openmpi --allow-run-as-root --oversubscribe "$@"; }
+mpirun() { HX_NODES=2 timeout 60 mpirun.openmpi --allow-run-as-root --oversubscribe "$@"; }
 export LD_LIBRARY_PATH=$prefix/lib
 cp "$top_srcdir"/tests/examples/*.c "$tmp"
 cd "$tmp" || exit
