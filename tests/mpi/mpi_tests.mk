@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of libhierax-mpi: programs of each MPI whose compiler is here.
-EXTRA_DIST += tests/mpi/alike.c tests/mpi/hard.c tests/mpi/overhead.c tests/mpi/jobs.sh
+EXTRA_DIST += tests/mpi/alike.c tests/mpi/hard.c tests/mpi/overhead.c tests/mpi/jobs.sh tests/mpi/fortran.f90
 hxmpi_programs =
 hxmpi_compile = -O2 -g -Wall -Wextra -I$(top_srcdir)/runtime -rdynamic -pthread -o $@ $< -ldl
 if HAVE_OPENMPI
@@ -19,4 +19,4 @@ $(hxmpi_mpich): tests/mpi/%-mpich: tests/mpi/%.c runtime/hierax.h
 endif
 check_DATA = $(hxmpi_programs)
 CLEANFILES += $(hxmpi_programs)
-dist_tests_list += tests/mpi/alike.sh tests/mpi/hard.sh
+dist_tests_list += tests/mpi/alike.sh tests/mpi/hard.sh tests/mpi/fortran.sh
