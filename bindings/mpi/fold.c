@@ -3,7 +3,7 @@
  * Reductions that Hierax has no operation for: of the program, or of MPI on long double. MPI's own MPI_Reduce_local combines the elements.
  *
  * Each pair of an operation and a datatype takes one of a few places, which stay in use by turns. So a program may create any number of
- * operations, and no rank runs out of places before the others.
+ * operations. If calls that have started use all places, a call gets one of its own, so no rank runs out of places before the others.
  */
 #include "hxmpi.h"
 #include <limits.h>
@@ -22,6 +22,7 @@ struct hxmpi_fold {
     hx_dtype_t dtype;
     unsigned long used; /* when, in calls */
     unsigned users;     /* calls that run */
+    int is_extra;       /* it is not one of the places, and ends with its call */
 };
 
 static struct hxmpi_fold places[PLACES];
@@ -46,12 +47,16 @@ static void combine(const void *left, const void *right, void *result, size_t co
     }
 }
 
+static void drop(struct hxmpi_fold *fold)
+{
+    hx_op_free(fold->hx_op);
+    hx_dtype_free(fold->dtype);
+}
+
 static int fill(struct hxmpi_fold *fold, MPI_Op op, MPI_Datatype type, size_t bytes, int commutative)
 {
-    if (fold->bytes) {
-        hx_op_free(fold->hx_op);
-        hx_dtype_free(fold->dtype);
-    }
+    if (fold->bytes)
+        drop(fold);
     *fold = (struct hxmpi_fold){.op = op, .type = type, .commutative = commutative};
     if (hx_dtype_contiguous(bytes, &fold->dtype) != HX_SUCCESS)
         return 0;
@@ -63,8 +68,20 @@ static int fill(struct hxmpi_fold *fold, MPI_Op op, MPI_Datatype type, size_t by
     return 1;
 }
 
-/* The place of the pair, or else the one that was not used for the longest time. NULL: calls run in all of them,
- * or Hierax has no type of so many bytes. */
+static struct hxmpi_fold *extra_make(MPI_Op op, MPI_Datatype type, size_t bytes, int commutative)
+{
+    struct hxmpi_fold *fold = calloc(1, sizeof(*fold));
+
+    if (fold && !fill(fold, op, type, bytes, commutative)) {
+        free(fold);
+        return NULL;
+    }
+    if (fold)
+        fold->is_extra = 1;
+    return fold;
+}
+
+/* The place of the pair, or else the one that was not used for the longest time. NULL: no memory, or Hierax has no type of so many bytes. */
 static struct hxmpi_fold *find(MPI_Op op, MPI_Datatype type, size_t bytes, int commutative)
 {
     struct hxmpi_fold *oldest = NULL;
@@ -76,7 +93,9 @@ static struct hxmpi_fold *find(MPI_Op op, MPI_Datatype type, size_t bytes, int c
         if (!fold->users && (!oldest || fold->used < oldest->used))
             oldest = fold;
     }
-    return oldest && fill(oldest, op, type, bytes, commutative) ? oldest : NULL;
+    if (!oldest)
+        return extra_make(op, type, bytes, commutative);
+    return fill(oldest, op, type, bytes, commutative) ? oldest : NULL;
 }
 
 struct hxmpi_fold *hxmpi_fold_take(MPI_Op op, MPI_Datatype type, hx_dtype_t *dtype, hx_op_t *hx_op)
@@ -104,4 +123,8 @@ void hxmpi_fold_release(struct hxmpi_fold *fold)
     pthread_mutex_lock(&mutex);
     fold->users--;
     pthread_mutex_unlock(&mutex);
+    if (fold->is_extra) {
+        drop(fold);
+        free(fold);
+    }
 }

@@ -46,11 +46,17 @@ static void *thread(void *number)
 
     for (int i = 0; i < ROUNDS; i++) {
         int value = rank == i % size ? 7 * i + t : -1;
+        int started = rank + i, sum = -1;
+        MPI_Request request;
         MPI_Comm copy;
         sum_check("threads", of_thread[t], i + t);
+        MPI_Iallreduce(&started, &sum, 1, MPI_INT, MPI_SUM, of_thread[t], &request);
         MPI_Bcast(&value, 1, MPI_INT, i % size, of_thread[t]);
         if (value != 7 * i + t)
             wrong("threads, MPI_Bcast", value, 7 * i + t);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (sum != size * (size - 1) / 2 + size * i)
+            wrong("threads, MPI_Iallreduce", sum, size * (size - 1) / 2 + size * i);
         if (i % DUPS_EACH != t)
             continue;
         MPI_Comm_dup(of_thread[t], &copy);
@@ -339,11 +345,11 @@ static void many(MPI_Comm comm)
     }
 }
 
-static void subtract(void *left, void *right, int *n, MPI_Datatype *type)
+static void add_pairs(void *left, void *right, int *n, MPI_Datatype *type)
 {
     (void)type;
     for (int i = 0; i < 2 * *n; i++)
-        ((int *)right)[i] = ((int *)left)[i] - ((int *)right)[i] > 100 ? 100 : ((int *)left)[i] + ((int *)right)[i];
+        ((int *)right)[i] += ((int *)left)[i];
 }
 
 /* The program frees the communicator, the datatypes and the operation while the calls still use them. */
@@ -366,7 +372,7 @@ static void freed(void)
         MPI_Type_commit(&gaps);
         MPI_Type_contiguous(2, MPI_INT, &pair);
         MPI_Type_commit(&pair);
-        MPI_Op_create(subtract, 1, &op);
+        MPI_Op_create(add_pairs, 1, &op);
         MPI_Ibcast(data, 1, gaps, 0, comm, &requests[0]);
         MPI_Iallreduce(in, out, 1, pair, op, comm, &requests[1]);
         MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[2]);
@@ -386,6 +392,31 @@ static void freed(void)
     }
 }
 
+/* More operations at once than libhierax-mpi has places for. */
+static void many_operations(MPI_Comm comm)
+{
+    enum { OPS = 300 };
+    static MPI_Op ops[OPS];
+    static MPI_Request requests[OPS];
+    static int in[OPS][2], out[OPS][2];
+    MPI_Datatype pair;
+
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    for (int i = 0; i < OPS; i++) {
+        in[i][0] = in[i][1] = 1;
+        MPI_Op_create(add_pairs, 1, &ops[i]);
+        MPI_Iallreduce(in[i], out[i], 1, pair, ops[i], comm, &requests[i]);
+    }
+    for (int i = OPS - 1; i >= 0; i--) {
+        MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        MPI_Op_free(&ops[i]);
+        if (out[i][0] != size || out[i][1] != size)
+            wrong("requests: many_operations", out[i][0], size);
+    }
+    MPI_Type_free(&pair);
+}
+
 static void requests(void)
 {
     for (int how = 0; how < 6; how++) {
@@ -396,6 +427,7 @@ static void requests(void)
     for (int i = 0; i < 5; i++)
         many(MPI_COMM_WORLD);
     freed();
+    many_operations(MPI_COMM_WORLD);
 }
 
 /* ---- persistent: MPI makes these, between collectives that Hierax serves */
