@@ -98,6 +98,9 @@ LOOK(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 LOOK(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
      (source, tag, comm, flag, message, status))
 LOOK(Win_test, (MPI_Win win, int *flag), (win, flag))
+#if MPI_VERSION >= 4
+LOOK(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
+#endif
 
 /* ---- messages */
 

@@ -8,12 +8,47 @@
         return DURING(PMPI_##name arguments);                                                                                        \
     }
 
-/* ---- messages */
+/* ---- calls that MPI 4 has twice: with counts of int, and of MPI_Count. First messages, then collectives that Hierax does not serve */
 
-ROW(Buffer_detach, (void *buffer, int *size), (buffer, size))
-ROW(Sendrecv_replace,
-    (void *buffer, int count, MPI_Datatype type, int to, int sendtag, int from, int recvtag, MPI_Comm comm, MPI_Status *status),
-    (buffer, count, type, to, sendtag, from, recvtag, comm, status))
+#define COUNTED(count_t, displ_t, unit_t, suffix)                                                                                    \
+    ROW(Buffer_detach##suffix, (void *buffer, count_t *size), (buffer, size))                                                        \
+    ROW(Sendrecv_replace##suffix,                                                                                                    \
+        (void *buffer, count_t count, MPI_Datatype type, int to, int sendtag, int from, int recvtag, MPI_Comm comm,                  \
+         MPI_Status *status),                                                                                                        \
+        (buffer, count, type, to, sendtag, from, recvtag, comm, status))                                                             \
+    ROW(Alltoallw##suffix,                                                                                                           \
+        (const void *in, const count_t ns_in[], const displ_t at_in[], const MPI_Datatype types_in[], void *out,                     \
+         const count_t ns_out[], const displ_t at_out[], const MPI_Datatype types_out[], MPI_Comm comm),                             \
+        (in, ns_in, at_in, types_in, out, ns_out, at_out, types_out, comm))                                                          \
+    ROW(Neighbor_allgather##suffix,                                                                                                  \
+        (const void *in, count_t n_in, MPI_Datatype type_in, void *out, count_t n_out, MPI_Datatype type_out, MPI_Comm comm),        \
+        (in, n_in, type_in, out, n_out, type_out, comm))                                                                             \
+    ROW(Neighbor_allgatherv##suffix,                                                                                                 \
+        (const void *in, count_t n_in, MPI_Datatype type_in, void *out, const count_t ns_out[], const displ_t at_out[],              \
+         MPI_Datatype type_out, MPI_Comm comm),                                                                                      \
+        (in, n_in, type_in, out, ns_out, at_out, type_out, comm))                                                                    \
+    ROW(Neighbor_alltoall##suffix,                                                                                                   \
+        (const void *in, count_t n_in, MPI_Datatype type_in, void *out, count_t n_out, MPI_Datatype type_out, MPI_Comm comm),        \
+        (in, n_in, type_in, out, n_out, type_out, comm))                                                                             \
+    ROW(Neighbor_alltoallv##suffix,                                                                                                  \
+        (const void *in, const count_t ns_in[], const displ_t at_in[], MPI_Datatype type_in, void *out, const count_t ns_out[],      \
+         const displ_t at_out[], MPI_Datatype type_out, MPI_Comm comm),                                                              \
+        (in, ns_in, at_in, type_in, out, ns_out, at_out, type_out, comm))                                                            \
+    ROW(Neighbor_alltoallw##suffix,                                                                                                  \
+        (const void *in, const count_t ns_in[], const MPI_Aint at_in[], const MPI_Datatype types_in[], void *out,                    \
+         const count_t ns_out[], const MPI_Aint at_out[], const MPI_Datatype types_out[], MPI_Comm comm),                            \
+        (in, ns_in, at_in, types_in, out, ns_out, at_out, types_out, comm))                                                          \
+    ROW(Win_create##suffix, (void *base, MPI_Aint bytes, unit_t unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),                   \
+        (base, bytes, unit, info, comm, win))                                                                                        \
+    ROW(Win_allocate##suffix, (MPI_Aint bytes, unit_t unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),                 \
+        (bytes, unit, info, comm, base, win))                                                                                        \
+    ROW(Win_allocate_shared##suffix, (MPI_Aint bytes, unit_t unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),          \
+        (bytes, unit, info, comm, base, win))
+
+COUNTED(int, int, int, )
+#if MPI_VERSION >= 4
+COUNTED(MPI_Count, MPI_Aint, MPI_Aint, _c)
+#endif
 
 /* ---- communicators */
 
@@ -49,39 +84,17 @@ ROW(Comm_spawn_multiple,
     (int count, char *commands[], char **argvs[], const int ns[], const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *out,
      int errors[]),
     (count, commands, argvs, ns, infos, root, comm, out, errors))
-
-/* ---- collectives that Hierax does not serve */
-
-ROW(Alltoallw,
-    (const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,
-     const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
-    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))
-ROW(Neighbor_allgather,
-    (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm),
-    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
-ROW(Neighbor_allgatherv,
-    (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[],
-     MPI_Datatype recvtype, MPI_Comm comm),
-    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm))
-ROW(Neighbor_alltoall,
-    (const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm),
-    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm))
-ROW(Neighbor_alltoallv,
-    (const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[],
-     const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm),
-    (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm))
-ROW(Neighbor_alltoallw,
-    (const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf,
-     const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm),
-    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm))
+#if MPI_VERSION >= 4
+ROW(Comm_create_from_group, (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *out),
+    (group, tag, info, handler, out))
+ROW(Intercomm_create_from_groups,
+    (MPI_Group local, int local_leader, MPI_Group remote, int remote_leader, const char *tag, MPI_Info info, MPI_Errhandler handler,
+     MPI_Comm *out),
+    (local, local_leader, remote, remote_leader, tag, info, handler, out))
+#endif
 
 /* ---- windows */
 
-ROW(Win_create, (void *base, MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win), (base, bytes, unit, info, comm, win))
-ROW(Win_allocate, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-    (bytes, unit, info, comm, base, win))
-ROW(Win_allocate_shared, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-    (bytes, unit, info, comm, base, win))
 ROW(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
 ROW(Win_free, (MPI_Win *win), (win))
 ROW(Win_fence, (int assertion, MPI_Win win), (assertion, win))
@@ -107,17 +120,25 @@ ROW(File_set_view, (MPI_File file, MPI_Offset at, MPI_Datatype element, MPI_Data
 ROW(File_seek_shared, (MPI_File file, MPI_Offset at, int whence), (file, at, whence))
 ROW(File_set_atomicity, (MPI_File file, int flag), (file, flag))
 ROW(File_sync, (MPI_File file), (file))
-#define READS(name) ROW(name, (MPI_File file, void *buffer, int n, MPI_Datatype type, MPI_Status *status), (file, buffer, n, type, status))
-#define WRITES(name) \
-    ROW(name, (MPI_File file, const void *buffer, int n, MPI_Datatype type, MPI_Status *status), (file, buffer, n, type, status))
-READS(File_read_all)
-READS(File_read_ordered)
-WRITES(File_write_all)
-WRITES(File_write_ordered)
-ROW(File_read_at_all, (MPI_File file, MPI_Offset at, void *buffer, int n, MPI_Datatype type, MPI_Status *status),
-    (file, at, buffer, n, type, status))
-ROW(File_write_at_all, (MPI_File file, MPI_Offset at, const void *buffer, int n, MPI_Datatype type, MPI_Status *status),
-    (file, at, buffer, n, type, status))
+#define TRANSFERS(count_t, suffix)                                                                                                   \
+    ROW(File_read_all##suffix, (MPI_File file, void *data, count_t n, MPI_Datatype type, MPI_Status *status),                        \
+        (file, data, n, type, status))                                                                                               \
+    ROW(File_write_all##suffix, (MPI_File file, const void *data, count_t n, MPI_Datatype type, MPI_Status *status),                 \
+        (file, data, n, type, status))                                                                                               \
+    ROW(File_read_ordered##suffix, (MPI_File file, void *data, count_t n, MPI_Datatype type, MPI_Status *status),                    \
+        (file, data, n, type, status))                                                                                               \
+    ROW(File_write_ordered##suffix, (MPI_File file, const void *data, count_t n, MPI_Datatype type, MPI_Status *status),             \
+        (file, data, n, type, status))                                                                                               \
+    ROW(File_read_at_all##suffix, (MPI_File file, MPI_Offset at, void *data, count_t n, MPI_Datatype type, MPI_Status *status),      \
+        (file, at, data, n, type, status))                                                                                           \
+    ROW(File_write_at_all##suffix,                                                                                                   \
+        (MPI_File file, MPI_Offset at, const void *data, count_t n, MPI_Datatype type, MPI_Status *status),                          \
+        (file, at, data, n, type, status))
+
+TRANSFERS(int, )
+#if MPI_VERSION >= 4
+TRANSFERS(MPI_Count, _c)
+#endif
 ROW(File_read_all_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
 ROW(File_write_all_end, (MPI_File file, const void *buffer, MPI_Status *status), (file, buffer, status))
 ROW(File_read_at_all_end, (MPI_File file, void *buffer, MPI_Status *status), (file, buffer, status))
