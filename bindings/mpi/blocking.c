@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The collectives. Hierax serves a call, or passes it on to MPI unchanged. This file has the functions that block. large.c includes it for
- * those whose names end in _c, and starts.c and starts_large.c for those that do not block. */
+ * those whose names end in _c, starts.c and starts_large.c for those that do not block, inits.c and inits_large.c for persistent ones. */
 #include "hxmpi.h"
 #include "started.h"
 #include <stdint.h>
@@ -18,13 +18,28 @@ typedef MPI_Aint displ_t;
 
 #define PASTE_(a, b, c) a##b##c
 #define PASTE(a, b, c) PASTE_(a, b, c)
-#ifndef HXMPI_STARTED
+#if defined(HXMPI_PREPARED)
+#define INIT_(suffix) _init##suffix
+#define INIT(suffix) INIT_(suffix)
+#define FUNCTION(name) PASTE(HXMPI_PREPARED, name, INIT(SUFFIX))
+#define PASS_ON(name, ...)                                                                                                           \
+    (hxmpi_prepared_drop(&call), DURING(PASTE(HXMPI_PREPARED_BY_MPI, name, INIT(SUFFIX))(__VA_ARGS__, info, request)))
+#define FORM HXMPI_PERSISTENT
+#define REQUEST(declaration) , MPI_Info info, declaration
+#define HX(name) hx_##name##_init
+#define HX_COMM(call) (call)->started->own
+#define HX_REQUEST , &call.started->request
+#define SERVED(call, data, hx_call) prepared(call, data, hx_call, request)
+#define PREPARE(call) (hxmpi_prepared_open(call) || declined(call, HXMPI_CAUSE_MEMBERS))
+#elif !defined(HXMPI_STARTED)
 #define FUNCTION(name) PASTE(MPI_, name, SUFFIX)
 #define PASS_ON(name, ...) DURING(PASTE(PMPI_, name, SUFFIX)(__VA_ARGS__))
 #define FORM HXMPI_BLOCKS
 #define REQUEST(declaration) /* the last parameter */
 #define HX(name) hx_##name
+#define HX_COMM(call) (call)->of->comm
 #define HX_REQUEST
+#define PREPARE(call) 1
 #define SERVED(call, data, hx_call) served(call, hx_call)
 #else
 #define NAME(name) STARTS_##name
@@ -33,6 +48,8 @@ typedef MPI_Aint displ_t;
 #define FORM HXMPI_STARTS
 #define REQUEST(declaration) , declaration
 #define HX(name) hx_i##name
+#define HX_COMM(call) (call)->of->comm
+#define PREPARE(call) 1
 #define HX_REQUEST , &call.started->request
 #define SERVED(call, data, hx_call) (hxmpi_started_open(call, data) ? started(call, hx_call, request) : no_memory(call))
 #endif
@@ -47,9 +64,9 @@ static int declined(const struct call *call, int cause)
 /* Returns 0 if Hierax does not serve the communicator. */
 static inline int begin(struct call *call)
 {
-    call->of = hxmpi_comm_of(call->comm, FORM == HXMPI_BLOCKS);
+    call->of = hxmpi_comm_of(call->comm, FORM != HXMPI_STARTS);
     if (call->of && call->of->comm)
-        return 1;
+        return PREPARE(call);
     return declined(call, call->of ? call->of->cause : HXMPI_CAUSE_OFF);
 }
 
@@ -73,7 +90,23 @@ static int started(struct call *call, hx_status_t status, MPI_Request *request)
     }
     hxmpi_count(call->what, HXMPI_CAUSE_SERVED);
     *request = call->started->mpi;
-    hxmpi_started_begin(call->started);
+    hxmpi_started_begin(call->started, HX_SUCCESS);
+    call->rc = MPI_SUCCESS;
+    return 1;
+}
+#endif
+
+#ifdef HXMPI_PREPARED
+/* The call is prepared, or was refused. */
+static int prepared(struct call *call, const struct hxmpi_data *data, hx_status_t status, MPI_Request *request)
+{
+    if (status != HX_SUCCESS) {
+        hxmpi_prepared_drop(call);
+        return served(call, status);
+    }
+    hxmpi_count(call->what, HXMPI_CAUSE_SERVED);
+    hxmpi_prepared_keep(call, data);
+    *request = call->started->mpi;
     call->rc = MPI_SUCCESS;
     return 1;
 }
@@ -82,7 +115,10 @@ static int started(struct call *call, hx_status_t status, MPI_Request *request)
 /* This rank cannot take part, and the others must not wait for it. */
 static int no_memory(struct call *call)
 {
-    hx_comm_revoke(call->of->comm);
+    hx_comm_revoke(HX_COMM(call));
+#ifdef HXMPI_PREPARED
+    hxmpi_prepared_drop(call);
+#endif
     return served(call, HX_ERR_NOMEM);
 }
 
@@ -121,7 +157,7 @@ int FUNCTION(Barrier)(MPI_Comm comm REQUEST(MPI_Request *request))
 {
     struct call call = CALL(Barrier);
 
-    if (begin(&call) && SERVED(&call, NULL, HX(barrier)(call.of->comm HX_REQUEST)))
+    if (begin(&call) && SERVED(&call, NULL, HX(barrier)(HX_COMM(&call) HX_REQUEST)))
         return call.rc;
     return PASS_ON(Barrier, comm);
 }
@@ -134,7 +170,7 @@ int FUNCTION(Allreduce)(const void *in, void *out, count_t count, MPI_Datatype t
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        SERVED(&call, NULL, HX(allreduce)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm HX_REQUEST)))
+        SERVED(&call, NULL, HX(allreduce)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, HX_COMM(&call) HX_REQUEST)))
         return call.rc;
     return PASS_ON(Allreduce, in, out, count, type, op, comm);
 }
@@ -148,7 +184,7 @@ int FUNCTION(Reduce)(const void *in, void *out, count_t count, MPI_Datatype type
     if (begin(&call) && (!root_wrong(&call, root) || declined(&call, HXMPI_CAUSE_ARGUMENT)) &&
         reduction(&call, count, type, op, &dtype, &hx_op) &&
         SERVED(&call, NULL, HX(reduce)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, is_root(&call, root) ? out : NULL, (size_t)count, dtype, hx_op, root,
-                                call.of->comm HX_REQUEST)))
+                                HX_COMM(&call) HX_REQUEST)))
         return call.rc;
     return PASS_ON(Reduce, in, out, count, type, op, root, comm);
 }
@@ -160,7 +196,7 @@ int FUNCTION(Scan)(const void *in, void *out, count_t count, MPI_Datatype type, 
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        SERVED(&call, NULL, HX(scan)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm HX_REQUEST)))
+        SERVED(&call, NULL, HX(scan)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, HX_COMM(&call) HX_REQUEST)))
         return call.rc;
     return PASS_ON(Scan, in, out, count, type, op, comm);
 }
@@ -172,7 +208,7 @@ int FUNCTION(Exscan)(const void *in, void *out, count_t count, MPI_Datatype type
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        SERVED(&call, NULL, HX(exscan)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm HX_REQUEST)))
+        SERVED(&call, NULL, HX(exscan)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, HX_COMM(&call) HX_REQUEST)))
         return call.rc;
     return PASS_ON(Exscan, in, out, count, type, op, comm);
 }
@@ -184,7 +220,7 @@ int FUNCTION(Reduce_scatter_block)(const void *in, void *out, count_t count, MPI
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        SERVED(&call, NULL, HX(reduce_scatter_block)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, call.of->comm HX_REQUEST)))
+        SERVED(&call, NULL, HX(reduce_scatter_block)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, HX_COMM(&call) HX_REQUEST)))
         return call.rc;
     return PASS_ON(Reduce_scatter_block, in, out, count, type, op, comm);
 }
@@ -224,7 +260,7 @@ int FUNCTION(Reduce_scatter)(const void *in, void *out, const count_t *counts, M
         return PASS_ON(Reduce_scatter, in, out, counts, type, op, comm);
     if (blocks_read(call.of->size, counts, NULL, &data.counts, &places))
         SERVED(&call, &data, HX(reduce_scatter)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, data.counts, dtype, hx_op,
-                                                call.of->comm HX_REQUEST));
+                                                HX_COMM(&call) HX_REQUEST));
     else
         no_memory(&call);
     if (!call.started)
@@ -242,7 +278,7 @@ int FUNCTION(Bcast)(void *buffer, count_t count, MPI_Datatype type, int root, MP
     if (!begin(&call) || ((root_wrong(&call, root) || data_wrong(count, type)) && !declined(&call, HXMPI_CAUSE_ARGUMENT)))
         return PASS_ON(Bcast, buffer, count, type, root, comm);
     if (hxmpi_side_open(&data.out, buffer, (size_t)count, type, is_root(&call, root) ? HXMPI_LOAD : HXMPI_STORE))
-        SERVED(&call, &data, HX(bcast)(data.out.data, data.out.bytes, HX_BYTE, root, call.of->comm HX_REQUEST));
+        SERVED(&call, &data, HX(bcast)(data.out.data, data.out.bytes, HX_BYTE, root, HX_COMM(&call) HX_REQUEST));
     else
         no_memory(&call);
     if (!call.started)
@@ -274,7 +310,7 @@ int FUNCTION(Allgather)(const void *sendbuf, count_t sendcount, MPI_Datatype sen
     const size_t n = (size_t)call.of->size;
     BETWEEN(call, in_place || hxmpi_side_open(&data.in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
             hxmpi_side_open(&data.out, recvbuf, n * (size_t)recvcount, recvtype, in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            HX(allgather)(data.in.data, data.out.data, data.out.bytes / n, HX_BYTE, call.of->comm HX_REQUEST));
+            HX(allgather)(data.in.data, data.out.data, data.out.bytes / n, HX_BYTE, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -290,7 +326,7 @@ int FUNCTION(Alltoall)(const void *sendbuf, count_t sendcount, MPI_Datatype send
     const size_t n = (size_t)call.of->size;
     BETWEEN(call, in_place || hxmpi_side_open(&data.in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
             hxmpi_side_open(&data.out, recvbuf, n * (size_t)recvcount, recvtype, in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            HX(alltoall)(data.in.data, data.out.data, data.out.bytes / n, HX_BYTE, call.of->comm HX_REQUEST));
+            HX(alltoall)(data.in.data, data.out.data, data.out.bytes / n, HX_BYTE, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -310,7 +346,7 @@ int FUNCTION(Gather)(const void *sendbuf, count_t sendcount, MPI_Datatype sendty
             !is_root(&call, root) || hxmpi_side_open(&data.out, recvbuf, n * (size_t)recvcount, recvtype,
                                                      in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
             HX(gather)(data.in.data, is_root(&call, root) ? data.out.data : NULL, is_root(&call, root) ? data.out.bytes / n : data.in.bytes, HX_BYTE, root,
-                      call.of->comm HX_REQUEST));
+                      HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -329,7 +365,7 @@ int FUNCTION(Scatter)(const void *sendbuf, count_t sendcount, MPI_Datatype sendt
     BETWEEN(call, !is_root(&call, root) || hxmpi_side_open(&data.in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
             in_place || hxmpi_side_open(&data.out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
             HX(scatter)(is_root(&call, root) ? data.in.data : NULL, data.out.data, is_root(&call, root) ? data.in.bytes / n : data.out.bytes, HX_BYTE, root,
-                       call.of->comm HX_REQUEST));
+                       HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -350,7 +386,7 @@ int FUNCTION(Allgatherv)(const void *sendbuf, count_t sendcount, MPI_Datatype se
             blocks_read(call.of->size, recvcounts, displs, &data.counts, &places) &&
                 hxmpi_side_open_blocks(&data.out, recvbuf, call.of->size, data.counts, places, recvtype,
                                        in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            HX(allgatherv)(data.in.data, data.in.bytes, data.out.data, data.out.counts, data.out.displs, HX_BYTE, call.of->comm HX_REQUEST));
+            HX(allgatherv)(data.in.data, data.in.bytes, data.out.data, data.out.counts, data.out.displs, HX_BYTE, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -370,7 +406,7 @@ int FUNCTION(Gatherv)(const void *sendbuf, count_t sendcount, MPI_Datatype sendt
             !is_root(&call, root) || (blocks_read(call.of->size, recvcounts, displs, &data.counts, &places) &&
                                       hxmpi_side_open_blocks(&data.out, recvbuf, call.of->size, data.counts, places, recvtype,
                                                              in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE)),
-            HX(gatherv)(data.in.data, data.in.bytes, is_root(&call, root) ? data.out.data : NULL, data.out.counts, data.out.displs, HX_BYTE, root, call.of->comm HX_REQUEST));
+            HX(gatherv)(data.in.data, data.in.bytes, is_root(&call, root) ? data.out.data : NULL, data.out.counts, data.out.displs, HX_BYTE, root, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -391,7 +427,7 @@ int FUNCTION(Scatterv)(const void *sendbuf, const count_t *sendcounts, const dis
                 (blocks_read(call.of->size, sendcounts, displs, &data.counts, &places) &&
                  hxmpi_side_open_blocks(&data.in, sendbuf, call.of->size, data.counts, places, sendtype, HXMPI_LOAD)),
             in_place || hxmpi_side_open(&data.out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
-            HX(scatterv)(is_root(&call, root) ? data.in.data : NULL, data.in.counts, data.in.displs, data.out.data, data.out.bytes, HX_BYTE, root, call.of->comm HX_REQUEST));
+            HX(scatterv)(is_root(&call, root) ? data.in.data : NULL, data.in.counts, data.in.displs, data.out.data, data.out.bytes, HX_BYTE, root, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -413,6 +449,6 @@ int FUNCTION(Alltoallv)(const void *sendbuf, const count_t *sendcounts, const di
             blocks_read(call.of->size, recvcounts, rdispls, &data.counts, &places) &&
                 hxmpi_side_open_blocks(&data.out, recvbuf, call.of->size, data.counts, places, recvtype,
                                        in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            HX(alltoallv)(data.in.data, data.in.counts, data.in.displs, data.out.data, data.out.counts, data.out.displs, HX_BYTE, call.of->comm HX_REQUEST));
+            HX(alltoallv)(data.in.data, data.in.counts, data.in.displs, data.out.data, data.out.counts, data.out.displs, HX_BYTE, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }

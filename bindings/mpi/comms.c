@@ -203,6 +203,26 @@ static hx_comm_t *group_make(MPI_Comm comm, const int *ranks, int size)
     return made;
 }
 
+hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, int ready)
+{
+    hx_comm_t *made = NULL;
+
+    if (!agree(ready, comm))
+        return NULL;
+    if (has_threads)
+        turn_take(comm);
+    const int good = hx_comm_dup(of->comm, &made) == HX_SUCCESS;
+    if (!agree(good, comm) && made) {
+        hx_comm_free(made);
+        made = NULL;
+    }
+    if (has_threads)
+        pthread_mutex_unlock(&turn);
+    if (made)
+        timeout_set(made);
+    return made;
+}
+
 static void comm_make(MPI_Comm comm, struct hxmpi_comm *of)
 {
     int *ranks = malloc((size_t)of->size * sizeof(*ranks));

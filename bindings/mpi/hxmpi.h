@@ -57,6 +57,8 @@ const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm, int blocks);
 void hxmpi_comm_hold(const struct hxmpi_comm *of);
 void hxmpi_comm_release(const struct hxmpi_comm *of);
 int hxmpi_comm_is_freed(const struct hxmpi_comm *of);
+/* Collective. A further communicator of the same ranks, or NULL on all ranks: one of them is not ready, or cannot make it. */
+hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, int ready);
 /* A call of Hierax on comm has returned this: what the MPI function returns. */
 int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of);
 
@@ -115,8 +117,7 @@ void hxmpi_during_finish(void); /* once, at the end */
     ROW(MEMBERS, "Hierax could not make the communicator")                                                                           \
     ROW(TYPE, "datatype of a reduction")                                                                                             \
     ROW(ARGUMENT, "argument that MPI refuses")                                                                                       \
-    ROW(FIRST, "no blocking collective before it on the communicator")                                                               \
-    ROW(PERSISTENT, "persistent collective")
+    ROW(FIRST, "no blocking collective before it on the communicator")
 #define HXMPI_CAUSE(name, text) HXMPI_CAUSE_##name,
 enum hxmpi_cause { HXMPI_CAUSES(HXMPI_CAUSE) HXMPI_NCAUSES };
 

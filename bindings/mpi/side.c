@@ -95,14 +95,30 @@ int hxmpi_side_open_blocks(struct hxmpi_side *side, const void *buffer, int bloc
     return 1;
 }
 
+static void all_pack(const struct hxmpi_side *side, int load)
+{
+    if (side->counts)
+        blocks_pack(side, load);
+    else
+        pack(side, side->user, side->element ? side->bytes / side->element : 0, side->copy, load);
+}
+
+void hxmpi_side_load(const struct hxmpi_side *side)
+{
+    if (side->copy && (side->flags & HXMPI_LOAD))
+        all_pack(side, 1);
+}
+
+void hxmpi_side_store(const struct hxmpi_side *side)
+{
+    if (side->copy && (side->flags & HXMPI_STORE))
+        all_pack(side, 0);
+}
+
 void hxmpi_side_close(struct hxmpi_side *side, int store)
 {
-    if (store && side->copy && (side->flags & HXMPI_STORE)) {
-        if (side->counts)
-            blocks_pack(side, 0);
-        else
-            pack(side, side->user, side->element ? side->bytes / side->element : 0, side->copy, 0);
-    }
+    if (store)
+        hxmpi_side_store(side);
     free(side->counts);
     free(side->copy);
 }
@@ -113,4 +129,10 @@ void hxmpi_data_close(struct hxmpi_data *data, int complete)
     hxmpi_side_close(&data->out, complete);
     free(data->sent);
     free(data->counts);
+}
+
+void hxmpi_data_store(const struct hxmpi_data *data, int complete)
+{
+    if (complete)
+        hxmpi_side_store(&data->out);
 }

@@ -41,14 +41,22 @@ static int free_later(MPI_Datatype type, MPI_Op op)
     return 1;
 }
 
-/* Those that no call uses any more. */
-static void freed_free(void)
+unsigned long hxmpi_number_next(void)
+{
+    pthread_mutex_lock(&mutex);
+    const unsigned long number = ++numbers;
+    pthread_mutex_unlock(&mutex);
+    return number;
+}
+
+void hxmpi_freed_look(void)
 {
     struct freed **link = &freed_first, *freed, *due = NULL;
+    const unsigned long prepared = freed_first ? hxmpi_prepared_oldest() : 0;
 
     pthread_mutex_lock(&mutex);
     while ((freed = *link)) {
-        if (first && first->number <= freed->number) {
+        if ((first && first->number <= freed->number) || (prepared && prepared <= freed->number)) {
             link = &freed->next;
             continue;
         }
@@ -77,7 +85,7 @@ static int is_derived(MPI_Datatype type)
 
 int MPI_Type_free(MPI_Datatype *type)
 {
-    if (!hxmpi_outstanding || !type || !is_derived(*type))
+    if ((!hxmpi_outstanding && !hxmpi_prepared) || !type || !is_derived(*type))
         return PMPI_Type_free(type);
     free_later(*type, MPI_OP_NULL);
     *type = MPI_DATATYPE_NULL;
@@ -86,7 +94,7 @@ int MPI_Type_free(MPI_Datatype *type)
 
 int MPI_Op_free(MPI_Op *op)
 {
-    if (!hxmpi_outstanding || !op || *op == MPI_OP_NULL)
+    if ((!hxmpi_outstanding && !hxmpi_prepared) || !op || *op == MPI_OP_NULL)
         return PMPI_Op_free(op);
     free_later(MPI_DATATYPE_NULL, *op);
     *op = MPI_OP_NULL;
@@ -156,21 +164,23 @@ static void ended(hx_status_t status, void *ctx)
         ;
 }
 
-void hxmpi_started_begin(struct hxmpi_started *started)
+void hxmpi_started_begin(struct hxmpi_started *started, hx_status_t status)
 {
     hxmpi_comm_hold(started->call.of);
     pthread_mutex_lock(&mutex);
     started->number = ++numbers;
+    started->next = NULL;
     started->before = last;
     *(last ? &last->next : &first) = started;
     last = started;
     pthread_mutex_unlock(&mutex);
     atomic_fetch_add_explicit(&hxmpi_outstanding, 1, memory_order_relaxed);
-    if (hx_request_notify(started->request, ended, started) != HX_SUCCESS) { /* no memory */
-        started->status = hx_wait(started->request);
-        started->request = NULL;
-        ended(started->status, started);
-    }
+    started->has_ended = 0;
+    if (status == HX_SUCCESS && hx_request_notify(started->request, ended, started) == HX_SUCCESS)
+        return;
+    started->status = status == HX_SUCCESS ? hx_wait(started->request) : status; /* no memory for a callback */
+    started->has_ended = 1;
+    ended(started->status, started);
 }
 
 static void unlist(struct hxmpi_started *started)
@@ -181,22 +191,30 @@ static void unlist(struct hxmpi_started *started)
     pthread_mutex_unlock(&mutex);
     atomic_fetch_sub_explicit(&hxmpi_outstanding, 1, memory_order_relaxed);
     if (freed_first)
-        freed_free();
+        hxmpi_freed_look();
 }
 
 static void finish(struct hxmpi_started *started)
 {
     const struct hxmpi_comm *of = started->call.of;
+    const struct hxmpi_comm ran = {.comm = started->own ? started->own : of->comm, .rank = of->rank, .size = of->size};
 
-    if (started->request)
+    if (!started->has_ended)
         started->status = hx_wait(started->request); /* it is complete, but its callback may not have returned yet */
-    hxmpi_data_close(&started->data, started->status == HX_SUCCESS);
-    if (started->call.fold)
-        hxmpi_fold_release(started->call.fold);
-    started->rc = hxmpi_result(hxmpi_comm_is_freed(of) ? MPI_COMM_WORLD : started->call.comm, started->status, of);
+    if (started->own) {
+        hxmpi_data_store(&started->data, started->status == HX_SUCCESS);
+    } else {
+        hxmpi_data_close(&started->data, started->status == HX_SUCCESS);
+        if (started->call.fold)
+            hxmpi_fold_release(started->call.fold);
+    }
+    started->rc = hxmpi_result(hxmpi_comm_is_freed(of) ? MPI_COMM_WORLD : started->call.comm, started->status, &ran);
     hxmpi_comm_release(of);
     unlist(started);
-    PMPI_Grequest_complete(started->mpi); /* another thread may release it now */
+    if (started->own)
+        hxmpi_prepared_complete(started);
+    else
+        PMPI_Grequest_complete(started->mpi); /* another thread may release it now */
 }
 
 void hxmpi_drive(void)

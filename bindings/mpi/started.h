@@ -19,20 +19,40 @@ struct call {
 struct hxmpi_started {
     struct call call;
     struct hxmpi_data data;
-    hx_request_t *request; /* NULL: it has ended with status */
+    hx_request_t *request;
     hx_status_t status;
     MPI_Request mpi;
     int rc; /* for MPI_Wait */
     unsigned long number;
     struct hxmpi_started *next, *before; /* in the list of calls that are not finished */
     struct hxmpi_started *next_ended;
+    int has_ended; /* with status; hx_wait has been called */
+    /* a persistent collective */
+    hx_comm_t *own; /* for it alone; NULL: it is none */
+    int tag;
+    unsigned long made; /* its number */
+    struct hxmpi_started *older;
 };
 
 /* Make call->started, with MPI's request and the data of the call (NULL: none). Returns 0 without memory. */
 int hxmpi_started_open(struct call *call, const struct hxmpi_data *data);
 /* Hierax has refused the call: release it. Its data is still the caller's. */
 void hxmpi_started_drop(struct hxmpi_started *started);
-/* Hierax has begun the call: started->request. The data is no longer the caller's. */
-void hxmpi_started_begin(struct hxmpi_started *started);
+/* Hierax has begun the call, or refused to start a prepared one with this status. The data is no longer the caller's. */
+void hxmpi_started_begin(struct hxmpi_started *started, hx_status_t status);
+/* Free what the program has freed and no call uses any more. */
+void hxmpi_freed_look(void);
+/* Numbers order the calls and the objects that the program frees. */
+unsigned long hxmpi_number_next(void);
+
+/* ---- prepared.c: persistent collectives */
+
+extern _Atomic int hxmpi_prepared; /* how many there are */
+/* Collective. Make call->started. Returns 0 if one of the ranks cannot. */
+int hxmpi_prepared_open(struct call *call);
+void hxmpi_prepared_drop(struct call *call); /* nothing if call->started is NULL */
+void hxmpi_prepared_keep(struct call *call, const struct hxmpi_data *data);
+void hxmpi_prepared_complete(const struct hxmpi_started *started); /* MPI's request */
+unsigned long hxmpi_prepared_oldest(void); /* its number; 0: there is none */
 
 #endif

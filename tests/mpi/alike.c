@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every collective of MPI that libhierax-mpi serves, in the form that blocks and in the one that does not: by its own name, which the
- * preloaded library has, and as PMPI_, which is MPI itself. Both must give the same bytes. Counts, roots, types, layouts and communicators
+ * Every collective of MPI that libhierax-mpi serves, in the form that blocks, the one that does not and the persistent one: by its own
+ * name, which the preloaded library has, and as PMPI_, which is MPI itself. Both must give the same bytes. Counts, roots, types, layouts and communicators
  * are drawn.
  *
  * usage: alike ROUNDS SEED
@@ -17,18 +17,32 @@ enum { MOST = 700, RANKS = 16 };
 enum { ROOM = 32 * MOST * RANKS }; /* an element takes at most 24 bytes */
 static unsigned char in[ROOM], ours[ROOM], theirs[ROOM];
 
-/* Each collective has a form that blocks and one that starts. MPI 4 has both twice: with counts of int, and of MPI_Count. Counts and
- * displacements of a call: an int stands for each of them in `narrow`, and its like in `wide`. */
+/* Each collective has a form that blocks, one that starts, and a persistent one. MPI 4 has each of them twice: with counts of int, and of
+ * MPI_Count. Counts and displacements of a call: an int stands for each of them in `narrow`, and its like in `wide`. */
 #define STARTED(...) (__VA_ARGS__, &request)
+#define PREPARED(...) (__VA_ARGS__, MPI_INFO_NULL, &request)
 #if MPI_VERSION >= 4
 #define OURS_V(name, start, narrow, wide)                                                                                            \
-    (!starts ? (large ? MPI_##name##_c wide : MPI_##name narrow)                                                                     \
-             : ((large ? MPI_##start##_c STARTED wide : MPI_##start STARTED narrow), complete()))
+    (form == 0   ? (large ? MPI_##name##_c wide : MPI_##name narrow)                                                                 \
+     : form == 1 ? ((large ? MPI_##start##_c STARTED wide : MPI_##start STARTED narrow), complete())                                 \
+                 : ((large ? MPI_##name##_init_c PREPARED wide : MPI_##name##_init PREPARED narrow), run()))
+#elif defined(OPEN_MPI)
+#include <mpi-ext.h>
+#if OMPI_MAJOR_VERSION >= 5
+#define INIT(name) MPI_##name##_init
 #else
-#define OURS_V(name, start, narrow, wide) (!starts ? MPI_##name narrow : (MPI_##start STARTED narrow, complete()))
+#define INIT(name) MPIX_##name##_init
+#endif
+#define OURS_V(name, start, narrow, wide)                                                                                            \
+    (form == 0 ? MPI_##name narrow : form == 1 ? (MPI_##start STARTED narrow, complete()) : (INIT(name) PREPARED narrow, run()))
+#endif
+#ifdef INIT
+#define BARRIER_INIT INIT(Barrier)
+#else
+#define BARRIER_INIT MPI_Barrier_init
 #endif
 #define OURS(name, start, ...) OURS_V(name, start, (__VA_ARGS__), (__VA_ARGS__))
-static int large, starts;
+static int large, form;
 static MPI_Request request;
 
 static unsigned seed;
@@ -56,7 +70,9 @@ static int complete(void)
         while (!flag)
             MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
         break;
-    case 5:
+    case 5: /* MPI_Testall of MPICH 4.0.2 fails for a persistent collective of its own that is not complete */
+        while (!flag && form == 2)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
         while (!flag)
             MPI_Testall(1, &request, &flag, &status);
         break;
@@ -70,9 +86,20 @@ static int complete(void)
         MPI_Testsome(1, &request, &count, &index, &status);
         failures += count != 1;
     }
-    if (request != MPI_REQUEST_NULL)
+    if (request != MPI_REQUEST_NULL && form == 1)
         failures++;
     return MPI_SUCCESS;
+}
+
+/* A persistent one. */
+static int run(void)
+{
+    if (draw(2))
+        MPI_Start(&request);
+    else
+        MPI_Startall(1, &request);
+    complete();
+    return MPI_Request_free(&request);
 }
 
 static void compare(const char *what, const void *got, const void *wanted, size_t bytes)
@@ -336,11 +363,14 @@ static void reductions(MPI_Comm comm)
     OURS_V(Reduce_scatter, Ireduce_scatter, (input, ours, counts, type, op, comm), (input, ours, wide_counts[0], type, op, comm));
     PMPI_Reduce_scatter(input, theirs, counts, type, op, comm);
     compare_elements("MPI_Reduce_scatter", (size_t)counts[rank] * types[t].bytes, type);
-    if (starts) {
+    if (form == 0) {
+        MPI_Barrier(comm);
+    } else if (form == 1) {
         MPI_Ibarrier(comm, &request);
         complete();
     } else {
-        MPI_Barrier(comm);
+        BARRIER_INIT(comm, MPI_INFO_NULL, &request);
+        run();
     }
 }
 
@@ -383,7 +413,7 @@ int main(int argc, char **argv)
     layouts_make();
     for (round_no = 0; round_no < rounds; round_no++) {
         large = (int)draw(2);
-        starts = round_no % 2;
+        form = round_no % 3;
         MPI_Op_create(compose, 0, &own[0]); /* others each time: their handles are used again */
         MPI_Op_create(add_pairs, 1, &own[1]);
         /* colours and keys are drawn by all alike; the halves draw alike too */

@@ -434,32 +434,76 @@ static void requests(void)
     many_operations(MPI_COMM_WORLD);
 }
 
-/* ---- persistent: MPI makes these, between collectives that Hierax serves */
+/* ---- persistent: started again and again, in another order on each rank; what the program has freed stays in use */
 
-#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
-#define ALLREDUCE_INIT MPI_Allreduce_init
-#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
-#define ALLREDUCE_INIT MPIX_Allreduce_init
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+#define INIT(name) MPIX_##name##_init
+#else
+#define INIT(name) MPI_##name##_init
 #endif
+
+static void persistent_round(int round, MPI_Request requests[4], int in[2], int gaps[8])
+{
+    MPI_Status status;
+    int index;
+
+    in[0] = in[1] = rank + round;
+    for (int i = 0; i < 8; i++)
+        gaps[i] = rank == 1 ? i + round : -1;
+    if (round % 2)
+        MPI_Startall(3, requests);
+    else
+        for (int i = 0; i < 3; i++)
+            MPI_Start(&requests[(i + rank) % 3]);
+    if (round % 5 == 0) { /* one that is not persistent, among them */
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[3]);
+        MPI_Wait(&requests[3], MPI_STATUS_IGNORE);
+    }
+    if (round % 3 == 0) {
+        for (int i = 0; i < 3; i++)
+            MPI_Wait(&requests[2 - i], &status);
+    } else {
+        for (int i = 0; i < 3; i++)
+            MPI_Waitany(3, requests, &index, &status);
+    }
+    MPI_Waitany(3, requests, &index, &status);
+    if (index != MPI_UNDEFINED) /* inactive requests */
+        wrong("persistent: MPI_Waitany of none", index, MPI_UNDEFINED);
+}
 
 static void persistent(void)
 {
-#ifdef ALLREDUCE_INIT
-    int in = 0, out = -1, sum = -1;
-    MPI_Request requests[2];
-    MPI_Status statuses[2];
+    const int ranks = size * (size - 1) / 2;
+    int in[2], out[2], gaps[8];
+    MPI_Request requests[4];
+    MPI_Datatype every_other, pair;
+    MPI_Comm copy;
+    MPI_Op op;
 
-    ALLREDUCE_INIT(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
-    for (int i = 0; i < 20; i++) {
-        in = rank + i;
-        MPI_Start(&requests[0]);
-        MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
-        MPI_Waitall(2, requests, statuses);
-        if (out != size * (size - 1) / 2 + size * i || sum != size * (size - 1) / 2)
-            wrong("persistent", out, size * (size - 1) / 2 + size * i);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Type_vector(4, 1, 2, MPI_INT, &every_other);
+    MPI_Type_commit(&every_other);
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    MPI_Type_commit(&pair);
+    MPI_Op_create(add_pairs, 1, &op);
+    INIT(Allreduce)(in, out, 1, pair, op, copy, MPI_INFO_NULL, &requests[0]);
+    INIT(Bcast)(gaps, 1, every_other, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    INIT(Barrier)(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]);
+    MPI_Type_free(&every_other);
+    MPI_Type_free(&pair);
+    MPI_Op_free(&op);
+    MPI_Comm_free(&copy);
+    for (int round = 0; round < 60; round++) {
+        persistent_round(round, requests, in, gaps);
+        if (out[0] != ranks + size * round || out[1] != ranks + size * round)
+            wrong("persistent: MPI_Allreduce_init", out[0], ranks + size * round);
+        for (int i = 0; i < 8; i++)
+            if (gaps[i] != (i % 2 == 0 || rank == 1 ? i + round : -1))
+                wrong("persistent: MPI_Bcast_init", gaps[i], i + round);
     }
-    MPI_Request_free(&requests[0]);
-#endif
+    for (int i = 0; i < 3; i++)
+        MPI_Request_free(&requests[i]);
+    sum_check("persistent, afterwards", MPI_COMM_WORLD, 1);
 }
 
 static const struct {

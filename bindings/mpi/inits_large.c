@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The same with counts of MPI_Count, as MPI_Allreduce_init_c. */
+#include "hxmpi.h"
+#if MPI_VERSION >= 4
+#define HXMPI_LARGE
+#include "inits.c"
+#endif
