@@ -200,6 +200,10 @@ static void fails(void)
         fprintf(stderr, "hard: fails: the text is \"%s\"\n", text);
         wrong("fails: the text", code, 0);
     }
+    MPI_Request request;
+    code = MPI_Iallgatherv(in, 1, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD, &request);
+    if (code == MPI_SUCCESS || handled != 2)
+        wrong("fails: calls of the error handler, without blocking", handled, 2);
     MPI_Errhandler_free(&mine);
     sum_check("fails, afterwards", MPI_COMM_WORLD, 3);
 }
