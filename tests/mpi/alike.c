@@ -6,6 +6,7 @@
  *
  * usage: alike ROUNDS SEED
  */
+#include "forms.h"
 #include <float.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -17,31 +18,6 @@ enum { MOST = 700, RANKS = 16 };
 enum { ROOM = 32 * MOST * RANKS }; /* an element takes at most 24 bytes */
 static unsigned char in[ROOM], ours[ROOM], theirs[ROOM];
 
-/* Each collective has a form that blocks, one that starts, and a persistent one. MPI 4 has each of them twice: with counts of int, and of
- * MPI_Count. Counts and displacements of a call: an int stands for each of them in `narrow`, and its like in `wide`. */
-#define STARTED(...) (__VA_ARGS__, &request)
-#define PREPARED(...) (__VA_ARGS__, MPI_INFO_NULL, &request)
-#if MPI_VERSION >= 4
-#define OURS_V(name, start, narrow, wide)                                                                                            \
-    (form == 0   ? (large ? MPI_##name##_c wide : MPI_##name narrow)                                                                 \
-     : form == 1 ? ((large ? MPI_##start##_c STARTED wide : MPI_##start STARTED narrow), complete())                                 \
-                 : ((large ? MPI_##name##_init_c PREPARED wide : MPI_##name##_init PREPARED narrow), run()))
-#elif defined(OPEN_MPI)
-#include <mpi-ext.h>
-#if OMPI_MAJOR_VERSION >= 5
-#define INIT(name) MPI_##name##_init
-#else
-#define INIT(name) MPIX_##name##_init
-#endif
-#define OURS_V(name, start, narrow, wide)                                                                                            \
-    (form == 0 ? MPI_##name narrow : form == 1 ? (MPI_##start STARTED narrow, complete()) : (INIT(name) PREPARED narrow, run()))
-#endif
-#ifdef INIT
-#define BARRIER_INIT INIT(Barrier)
-#else
-#define BARRIER_INIT MPI_Barrier_init
-#endif
-#define OURS(name, start, ...) OURS_V(name, start, (__VA_ARGS__), (__VA_ARGS__))
 static int large, form;
 static MPI_Request request;
 
@@ -380,7 +356,7 @@ static void reductions(MPI_Comm comm)
         MPI_Ibarrier(comm, &request);
         complete();
     } else {
-        BARRIER_INIT(comm, MPI_INFO_NULL, &request);
+        INIT(Barrier)(comm, MPI_INFO_NULL, &request);
         run();
     }
 }

@@ -3,14 +3,6 @@
 # libhierax-mpi with threads, many communicators and wrong starts: sums are right, nothing hangs, and one line says what is wrong. See hard.c.
 . "$(dirname "$0")/jobs.sh"
 
-# part MPI N NODES PART: it is right, and Hierax has served it
-part() {
-    job "$1" "$2" "$3" HXMPI_STATS=1 -- "$here/hard-$1" "$4" || why "$*: exit $?"
-    has "$tmp/out" "hard: $4: good" "$*"
-    grep -q 'rank 0: MPI_[A-Z].* served$' "$tmp/err" || why "$*: nothing is served"
-    ! grep -q 'does not run\|could not make' "$tmp/err" || why "$*: calls went to MPI"
-}
-
 # off MPI N NODES TEXT [NAME=VALUE...]: one line has TEXT (none if TEXT is empty), nothing is served, the program runs
 off() {
     local mpi=$1 n=$2 nodes=$3 text=$4 lines
@@ -31,12 +23,6 @@ for mpi in "${mpis[@]}"; do
         part "$mpi" 2 1 $name
     done
     part "$mpi" 2 2 comms
-    for nodes in 1 2; do
-        part "$mpi" 3 $nodes requests
-    done
-    for nodes in 1 2; do
-        part "$mpi" 3 $nodes persistent
-    done
     off "$mpi" 2 1 "" HXMPI=off
     off "$mpi" 2 1 "HXMPI=of is unknown; choices: on off" HXMPI=of
     off "$mpi" 2 2 "Hierax cannot start, so MPI makes the collectives" HX_PROVIDER=none

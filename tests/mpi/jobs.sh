@@ -32,3 +32,11 @@ launcher() { if [ "$1" = openmpi ]; then echo mpirun.openmpi; else echo mpiexec.
 
 # why TEXT: the job has failed
 why() { fail "$1"; head -n 20 "$tmp/out" "$tmp/err" >&2; }
+
+# part MPI N NODES PART [PROGRAM]: the part of hard or of PROGRAM is right, and Hierax has served it
+part() {
+    job "$1" "$2" "$3" HXMPI_STATS=1 -- "$here/${5:-hard}-$1" "$4" || why "$*: exit $?"
+    has "$tmp/out" "${5:-hard}: $4: good" "$*"
+    grep -q 'rank 0: MPI_[A-Z].* served$' "$tmp/err" || why "$*: nothing is served"
+    ! grep -q 'does not run\|could not make' "$tmp/err" || why "$*: calls went to MPI"
+}
