@@ -19,26 +19,26 @@ _Atomic int hxmpi_prepared;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct hxmpi_started *newest; /* list by older */
 static MPI_Comm self = MPI_COMM_NULL;
-static unsigned tags;
 
-static int self_is_ready(void)
+/* MPI's request, and its tag. Returns 0 if MPI cannot make it. */
+static int receive_make(struct hxmpi_started *started)
 {
+    static unsigned tags;
+    int good;
+
     pthread_mutex_lock(&mutex);
     if (self == MPI_COMM_NULL && PMPI_Comm_dup(MPI_COMM_SELF, &self) != MPI_SUCCESS)
         self = MPI_COMM_NULL;
+    started->tag = (int)(tags++ % TAGS);
+    good = self != MPI_COMM_NULL && PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, started->tag, self, &started->mpi) == MPI_SUCCESS;
     pthread_mutex_unlock(&mutex);
-    return self != MPI_COMM_NULL;
+    return good;
 }
 
 int hxmpi_prepared_open(struct call *call)
 {
     struct hxmpi_started *started = calloc(1, sizeof(*started));
-    int ready = started && self_is_ready();
-
-    if (ready) {
-        started->tag = (int)(tags++ % TAGS);
-        ready = PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, started->tag, self, &started->mpi) == MPI_SUCCESS;
-    }
+    const int ready = started && receive_make(started);
     hx_comm_t *own = hxmpi_comm_copy(call->comm, call->of, ready);
     if (own) {
         started->own = own;

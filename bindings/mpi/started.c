@@ -27,18 +27,19 @@ struct freed {
     struct freed *next;
 };
 static struct freed *freed_first;
+static _Atomic int freed_count;
 
-static int free_later(MPI_Datatype type, MPI_Op op)
+static void free_later(MPI_Datatype type, MPI_Op op)
 {
     struct freed *freed = malloc(sizeof(*freed));
 
     if (!freed)
-        return 0; /* MPI's object stays: a leak, where there is no memory anyway */
+        return; /* MPI's object stays: a leak, where there is no memory anyway */
     pthread_mutex_lock(&mutex);
     *freed = (struct freed){.type = type, .op = op, .number = numbers, .next = freed_first};
     freed_first = freed;
+    freed_count++;
     pthread_mutex_unlock(&mutex);
-    return 1;
 }
 
 unsigned long hxmpi_number_next(void)
@@ -52,8 +53,11 @@ unsigned long hxmpi_number_next(void)
 void hxmpi_freed_look(void)
 {
     struct freed **link = &freed_first, *freed, *due = NULL;
-    const unsigned long prepared = freed_first ? hxmpi_prepared_oldest() : 0;
+    unsigned long prepared;
 
+    if (!freed_count)
+        return;
+    prepared = hxmpi_prepared_oldest();
     pthread_mutex_lock(&mutex);
     while ((freed = *link)) {
         if ((first && first->number <= freed->number) || (prepared && prepared <= freed->number)) {
@@ -63,6 +67,7 @@ void hxmpi_freed_look(void)
         *link = freed->next;
         freed->next = due;
         due = freed;
+        freed_count--;
     }
     pthread_mutex_unlock(&mutex);
     while ((freed = due)) {
@@ -190,8 +195,7 @@ static void unlist(struct hxmpi_started *started)
     *(started->next ? &started->next->before : &last) = started->before;
     pthread_mutex_unlock(&mutex);
     atomic_fetch_sub_explicit(&hxmpi_outstanding, 1, memory_order_relaxed);
-    if (freed_first)
-        hxmpi_freed_look();
+    hxmpi_freed_look();
 }
 
 static void finish(struct hxmpi_started *started)
