@@ -4,6 +4,7 @@
  *
  * usage: hard PART      one of the table at the end
  */
+#include "forms.h"
 #include "parts.h"
 #include <mpi.h>
 #include <pthread.h>
@@ -38,6 +39,12 @@ static void *thread(void *number)
             continue;
         MPI_Comm_dup(of_thread[t], &copy);
         sum_check("threads, a duplicate", copy, i);
+        INIT(Allreduce)(&started, &sum, 1, MPI_INT, MPI_SUM, copy, MPI_INFO_NULL, &request);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Request_free(&request);
+        if (sum != size * (size - 1) / 2 + size * i)
+            wrong("threads, MPI_Allreduce_init", sum, size * (size - 1) / 2 + size * i);
         MPI_Comm_free(&copy);
     }
     return NULL;
