@@ -123,17 +123,29 @@ ROW(File_sync, (MPI_File file), (file))
 #define TRANSFERS(count_t, suffix)                                                                                                   \
     ROW(File_read_all##suffix, (MPI_File file, void *data, count_t n, MPI_Datatype type, MPI_Status *status),                        \
         (file, data, n, type, status))                                                                                               \
-    ROW(File_write_all##suffix, (MPI_File file, const void *data, count_t n, MPI_Datatype type, MPI_Status *status),                 \
-        (file, data, n, type, status))                                                                                               \
+    ROW(File_read_all_begin##suffix, (MPI_File file, void *data, count_t n, MPI_Datatype type),                                      \
+        (file, data, n, type))                                                                                                       \
     ROW(File_read_ordered##suffix, (MPI_File file, void *data, count_t n, MPI_Datatype type, MPI_Status *status),                    \
         (file, data, n, type, status))                                                                                               \
-    ROW(File_write_ordered##suffix, (MPI_File file, const void *data, count_t n, MPI_Datatype type, MPI_Status *status),             \
-        (file, data, n, type, status))                                                                                               \
+    ROW(File_read_ordered_begin##suffix, (MPI_File file, void *data, count_t n, MPI_Datatype type),                                  \
+        (file, data, n, type))                                                                                                       \
     ROW(File_read_at_all##suffix, (MPI_File file, MPI_Offset at, void *data, count_t n, MPI_Datatype type, MPI_Status *status),      \
         (file, at, data, n, type, status))                                                                                           \
+    ROW(File_read_at_all_begin##suffix, (MPI_File file, MPI_Offset at, void *data, count_t n, MPI_Datatype type),                    \
+        (file, at, data, n, type))                                                                                                   \
+    ROW(File_write_all##suffix, (MPI_File file, const void *data, count_t n, MPI_Datatype type, MPI_Status *status),                 \
+        (file, data, n, type, status))                                                                                               \
+    ROW(File_write_all_begin##suffix, (MPI_File file, const void *data, count_t n, MPI_Datatype type),                               \
+        (file, data, n, type))                                                                                                       \
+    ROW(File_write_ordered##suffix, (MPI_File file, const void *data, count_t n, MPI_Datatype type, MPI_Status *status),             \
+        (file, data, n, type, status))                                                                                               \
+    ROW(File_write_ordered_begin##suffix, (MPI_File file, const void *data, count_t n, MPI_Datatype type),                           \
+        (file, data, n, type))                                                                                                       \
     ROW(File_write_at_all##suffix,                                                                                                   \
         (MPI_File file, MPI_Offset at, const void *data, count_t n, MPI_Datatype type, MPI_Status *status),                          \
-        (file, at, data, n, type, status))
+        (file, at, data, n, type, status))                                                                                           \
+    ROW(File_write_at_all_begin##suffix, (MPI_File file, MPI_Offset at, const void *data, count_t n, MPI_Datatype type),             \
+        (file, at, data, n, type))
 
 TRANSFERS(int, )
 #if MPI_VERSION >= 4

@@ -72,10 +72,11 @@ static void while_mpi_blocks(MPI_Comm comm)
     } greatest[2] = {{(short)rank, rank}, {-1, -1}};
     MPI_Request call;
     MPI_Comm copy;
+    MPI_File file;
     MPI_Win win;
 
     MPI_Win_create(mine, sizeof(mine), sizeof(int), MPI_INFO_NULL, comm, &win);
-    for (int part = 0; part < 4; part++) {
+    for (int part = 0; part < 5; part++) {
         for (int i = 0; i < LONG; i++)
             in[i] = rank + i;
         MPI_Iallreduce(in, out, LONG, MPI_INT, MPI_SUM, comm, &call);
@@ -91,6 +92,11 @@ static void while_mpi_blocks(MPI_Comm comm)
             MPI_Sendrecv_replace(&swapped, 1, MPI_INT, (rank + 1) % size, 9, (rank + size - 1) % size, 9, comm, MPI_STATUS_IGNORE);
             if (swapped != (rank + size - 1) % size)
                 wrong("MPI_Sendrecv_replace", swapped, (rank + size - 1) % size);
+            break;
+        case 3:
+            MPI_File_open(comm, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &file);
+            MPI_File_write_at_all(file, 0, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
+            MPI_File_close(&file);
             break;
         default: MPI_Allreduce(&greatest[0], &greatest[1], 1, MPI_SHORT_INT, MPI_MAXLOC, comm); /* MPI makes it: the pair has a gap */
         }
