@@ -29,6 +29,7 @@ struct far_part { /* of a member on another node, by its messages */
     struct part part;
     uint64_t words[HX_AGREE_WORDS];
     uint32_t over; /* how many members it knows to be over */
+    uint32_t knows; /* the agreement of the promise that this rank has last sent to it */
 };
 
 struct hx_agree {
@@ -38,6 +39,8 @@ struct hx_agree {
     int coordinator;   /* those below are gone */
     int wanted;        /* the proposal that this rank has accepted is still to come from it; NO_RANK: from none */
     uint32_t needs_over; /* members have to know that so many are over before this coordinator goes on; 0: they need not */
+    int decider;       /* a member that has decided; NO_RANK: none was found by slow, or in a message */
+    int asks_from;     /* the first member to be asked when the wait is long again */
     int told;          /* the coordinator to which mine was sent, in this state */
     uint64_t told_state;
     unsigned told_deaths, near_deaths; /* of all members, and of those on this node, that members on other nodes know */
@@ -89,7 +92,7 @@ static struct hx_agree *agree_of(struct hx_process *process, struct hx_members *
     a->members = members;
     a->parts = (struct far_part *)(void *)(a + 1);
     a->said = (uint64_t *)(void *)(a->parts + size);
-    a->told = a->wanted = NO_RANK;
+    a->told = a->wanted = a->decider = NO_RANK;
     a->mine = hx_node_agreement(&members->blocking->node, members->local_me);
     atomic_store_explicit(&a->mine->promise, 0, memory_order_relaxed); /* left by an earlier communicator */
     atomic_store_explicit(&a->mine->state, 0, memory_order_relaxed);
@@ -274,6 +277,8 @@ void hx_agree_tell(const struct hx_process *process, const struct hx_members *me
             memcpy(message.agree.members, line->members + from, n * sizeof(uint64_t));
         hx_registry.net->tell(process->net, members->ranks[rank], &message);
     }
+    if (members->agree)
+        members->agree->parts[rank].knows = number_of(message.agree.promise);
 }
 
 uint64_t hx_agree_last(const struct hx_members *members)
@@ -351,6 +356,8 @@ void hx_agree_heard(struct hx_process *process, struct hx_members *members, int 
     raise_to(&theirs->part.state, message->agree.state);
     raise_to(&theirs->part.decided, message->agree.decided);
     theirs->over = message->agree.over > theirs->over ? message->agree.over : theirs->over;
+    if (has_decided(theirs->part, a->number))
+        a->decider = rank;
     if (message->agree.of > 0)
         proposal_heard(a, message);
     if (message->agree.promise < LEFT_UNKNOWN &&
@@ -360,12 +367,26 @@ void hx_agree_heard(struct hx_process *process, struct hx_members *members, int 
 
 /* ---- the rules ------------------------------------------------------------------------------------------------ */
 
-/* A5: a member has decided this agreement. */
-static int decide_too(const struct hx_agree *a, struct part theirs)
+/* Tell the decision to those that ask this rank no more: they know that it follows the coordinator (may_wait_for). A coordinator tells all that
+ * follow it. */
+static void followers_tell(const struct hx_agree *a)
 {
+    for (int rank = 0; rank < a->members->size && a->process->net; rank++)
+        if (near_of(a->members, rank) < 0 && !is_gone(a, rank) &&
+            (a->coordinator == a->members->rank || a->parts[rank].knows == a->number))
+            a->process->owner->tell(a->members->blocking, a->members->ranks[rank]);
+}
+
+/* A5: this member has decided. */
+static int decide_too(const struct hx_agree *a, int member)
+{
+    const struct part theirs = part_of(a, member);
+
     if (number_of(theirs.decided) != a->number || accepted_in(a, part_mine(a)) < rank_of(theirs.decided))
         return HELD_FOR_DEAD;
     publish(a, &a->mine->decided, theirs.decided);
+    if (member != a->coordinator)
+        followers_tell(a);
     return 1;
 }
 
@@ -412,8 +433,6 @@ static int gather(struct hx_agree *a)
 
     for (int rank = 0; rank < a->members->size; rank++) {
         const struct part part = part_of(a, rank);
-        if (has_decided(part, a->number))
-            return decide_too(a, part);
         if (is_gone(a, rank))
             continue;
         if (part.promise != follows)
@@ -430,9 +449,11 @@ static int gather(struct hx_agree *a)
     else if (member != a->members->rank && !value_take(a, member, highest))
         return 0;
     atomic_thread_fence(memory_order_acquire); /* all reads of other lines end before the next look */
-    for (int rank = 0; rank < a->members->size; rank++)
-        if (line_of(a, rank) && !is_gone(a, rank) && part_of(a, rank).promise != follows)
+    for (int rank = 0; rank < a->members->size; rank++) { /* a member that has decided may have begun the next agreement */
+        const struct part part = part_of(a, rank);
+        if (!is_gone(a, rank) && (part.promise != follows || has_decided(part, a->number)))
             return 0;
+    }
     return 1;
 }
 
@@ -454,15 +475,15 @@ static int coordinator_step(struct hx_agree *a)
     const int me = a->members->rank;
     int ready;
 
+    for (int rank = 0; rank < a->members->size; rank++)
+        if (rank != me && has_decided(part_of(a, rank), a->number))
+            return decide_too(a, rank);
     if (accepted_in(a, part_mine(a)) != me) {
-        if ((ready = gather(a)) != 1 || has_decided(part_mine(a), a->number))
+        if ((ready = gather(a)) != 1)
             return ready;
         publish(a, &a->mine->state, place_of(a->number, me));
         others_tell(a);
     }
-    for (int rank = 0; rank < a->members->size; rank++)
-        if (rank != me && has_decided(part_of(a, rank), a->number))
-            return decide_too(a, part_of(a, rank));
     for (int rank = 0; rank < a->members->size; rank++)
         if (is_awaited(a, rank))
             return 0;
@@ -485,7 +506,9 @@ static int member_step(struct hx_agree *a)
         mine = part_mine(a);
     }
     if (has_decided(part, a->number))
-        return decide_too(a, part);
+        return decide_too(a, a->coordinator);
+    if (a->decider != NO_RANK)
+        return decide_too(a, a->decider);
     if (far && (a->told != a->coordinator || a->told_state != mine.state)) {
         a->process->owner->tell(a->members->blocking, a->members->ranks[a->coordinator]);
         a->told = a->coordinator;
@@ -500,7 +523,7 @@ static int step(struct hx_agree *a)
 
     for (; is_gone(a, a->coordinator); a->coordinator++)
         if (has_decided(part_of(a, a->coordinator), a->number))
-            return decide_too(a, part_of(a, a->coordinator));
+            return decide_too(a, a->coordinator);
     follows = place_of(a->number, a->coordinator);
     if (part_mine(a).promise != follows) /* A1 */
         publish(a, &a->mine->promise, follows);
@@ -539,10 +562,26 @@ static int waits_for(const struct hx_agree *a, int rank)
     return a->coordinator == a->members->rank ? is_awaited(a, rank) : rank == a->coordinator;
 }
 
-/* Is it likely that this rank soon waits for that member? If the coordinator's node has gone, all of its ranks have died at once. */
+/* May this rank soon wait for that member, or has that member decided? If the coordinator's node has gone, all of its ranks have died at once. A
+ * member that follows this rank's coordinator, or a higher one, need not be asked: if it learns of a decision, it tells (followers_tell). */
 static int may_wait_for(const struct hx_agree *a, int rank)
 {
-    return a->coordinator != a->members->rank && rank > a->coordinator && !is_gone(a, rank);
+    return a->coordinator != a->members->rank && rank > a->coordinator && rank != a->members->rank && !is_gone(a, rank) &&
+           part_of(a, rank).promise < place_of(a->number, a->coordinator);
+}
+
+/* Returns whether that takes a message. */
+static int member_ask(const struct hx_agree *a, int rank, const struct hx_control_message *question)
+{
+    const int job_rank = a->members->ranks[rank];
+
+    if (near_of(a->members, rank) >= 0) {
+        hx_watch_look_at(a->process->shared, job_rank);
+        return 0;
+    }
+    a->parts[rank].knows = number_of(question->agree.promise);
+    hx_late_ask(a->process, job_rank, question, a->wait_clock.waited);
+    return 1;
 }
 
 /* The ranks of a node find its dead long before other ranks do. The first of them tells all others. Each tells its coordinator what it knows. */
@@ -568,25 +607,33 @@ static void deaths_tell(struct hx_agree *a)
     a->near_deaths = near;
 }
 
-/* The wait is long: have those for which it waits died? */
+/* A member asks its coordinator each time, and a few of the others in turn. So those that do not answer do not keep it from asking the rest. */
+static void others_ask(struct hx_agree *a)
+{
+    const struct hx_control_message question = message_of(a->members, 1);
+    const int size = a->members->size, me = a->members->rank;
+    int asked = a->coordinator != me && member_ask(a, a->coordinator, &question), i = 0;
+
+    for (; i < size && asked < ASKED_MOST; i++) {
+        const int rank = (a->asks_from + i) % size;
+        if (a->coordinator == me ? is_awaited(a, rank) : may_wait_for(a, rank))
+            asked += member_ask(a, rank, &question);
+    }
+    a->asks_from = (a->asks_from + i) % size;
+}
+
+/* The wait is long: have those for which it waits died? Has anyone decided? */
 static void slow(void *ctx)
 {
     struct hx_agree *a = ctx;
-    const struct hx_control_message question = message_of(a->members, 1);
-    int asked = 0;
 
     hx_watch_look(a->process->shared);
     deaths_tell(a);
     a->is_hopeless = quorum(a) == MINORITY;
-    for (int rank = 0; rank < a->members->size; rank++) {
-        const int job_rank = a->members->ranks[rank];
-        if (!waits_for(a, rank) && !may_wait_for(a, rank))
-            continue;
-        if (near_of(a->members, rank) >= 0)
-            hx_watch_look_at(a->process->shared, job_rank);
-        else if (asked++ < ASKED_MOST)
-            hx_late_ask(a->process, job_rank, &question, a->wait_clock.waited);
-    }
+    for (int rank = 0; rank < a->members->size; rank++)
+        if (rank != a->members->rank && has_decided(part_of(a, rank), a->number))
+            a->decider = rank;
+    others_ask(a);
 }
 
 static hx_status_t late_fail(const struct hx_agree *a, const char *name)
@@ -615,7 +662,7 @@ static void give(struct hx_agree *a, const uint64_t *words)
     if (a->number != 0 && !has_decided(part_mine(a), a->number))
         return; /* it goes on with the one that has timed out */
     a->number++;
-    a->wanted = NO_RANK;
+    a->wanted = a->decider = NO_RANK;
     a->needs_over = 0;
     memcpy(a->mine->words, words, sizeof(a->mine->words));
     publish(a, &a->mine->state, place_of(a->number, NO_RANK));

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Agreements while ranks die, at every point of their steps, and while the network parts: see agree_world.h. Each run has two parts. First
+ * anything happens in any order. Then every rank takes steps, every message arrives and every death is found: from then on all ranks that
+ * live must end within a few rounds. Each result is checked where it is made (world_step).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "tests/runtime/engine/agree_world.h"
+#include <stdlib.h>
+
+enum { ROUNDS_MOST = 20, POINTS = 24, SEEDS = 2 };
+
+struct run {
+    struct world *world;
+    int agreements; /* one after the other */
+    int leaves;     /* some ranks leave Hierax when they have ended the last one */
+};
+
+static uint64_t seed; /* of the next run */
+
+/* ---- a run ---------------------------------------------------------------------------------------------------- */
+
+/* Ranks that have ended all of their agreements leave Hierax, but one. If that one dies, they come back, and another one stays. */
+static void leave_or_stay(struct run *run)
+{
+    struct world *w = run->world;
+    const int first = world_random(w, w->size);
+    int stays = 0;
+
+    for (int rank = 0; rank < w->size; rank++)
+        stays += w->ranks[rank].life == LIFE_SERVES && w->ranks[rank].ended == run->agreements;
+    for (int i = 0; i < w->size; i++) {
+        struct world_rank *r = &w->ranks[(first + i) % w->size];
+        if (r->life == LIFE_SERVES && r->ended == run->agreements && stays > 1) {
+            r->life = LIFE_OUTSIDE;
+            stays--;
+        } else if (r->life == LIFE_OUTSIDE && stays == 0) {
+            r->life = LIFE_SERVES;
+            stays++;
+        }
+    }
+}
+
+static int begins(const struct run *run, int rank)
+{
+    const struct world_rank *r = &run->world->ranks[rank];
+
+    return r->life == LIFE_BUSY || (r->life == LIFE_SERVES && r->ended < run->agreements && r->status == HX_SUCCESS);
+}
+
+static void any_event(struct run *run)
+{
+    struct world *w = run->world;
+    const int rank = world_random(w, w->size), other = world_random(w, w->size), what = world_random(w, 20);
+
+    if (what < 6 && w->nmessages)
+        world_deliver(w, world_random(w, w->nmessages));
+    else if (what == 6 && w->ranks[rank].life == LIFE_WAITS)
+        world_slow(w, rank);
+    else if (what == 7 && (world_is_dead(w, other) || world_is_across(w, rank, other)) && !world_is_dead(w, rank))
+        world_find(w, w->node_of[rank], other);
+    else if (what == 8 && begins(run, rank))
+        world_begin(w, rank);
+    else if (what > 8 && w->ranks[rank].life == LIFE_WAITS)
+        world_step(w, rank);
+    if (run->leaves)
+        leave_or_stay(run);
+}
+
+/* Returns how many ranks have yet to end. */
+static int round_run(struct run *run)
+{
+    struct world *w = run->world;
+    int waiting = 0;
+
+    for (int rank = 0; rank < w->size; rank++)
+        for (int other = 0; other < w->size; other++)
+            if (w->node_of[other] == w->node_of[rank] && world_is_dead(w, other))
+                world_find(w, w->node_of[rank], other);
+    for (int rank = 0; rank < w->size; rank++) {
+        if (begins(run, rank))
+            world_begin(w, rank);
+        if (w->ranks[rank].life == LIFE_WAITS)
+            world_step(w, rank);
+        if (w->ranks[rank].life == LIFE_WAITS)
+            world_slow(w, rank);
+        world_deliver_all(w);
+        if (run->leaves)
+            leave_or_stay(run);
+        if (w->ranks[rank].life == LIFE_SERVES && w->ranks[rank].status != HX_SUCCESS) /* the error says: end this process */
+            world_kill(w, rank);
+    }
+    for (int rank = 0; rank < w->size; rank++)
+        waiting += w->ranks[rank].life == LIFE_WAITS || begins(run, rank);
+    return waiting;
+}
+
+static int deaths_of(const struct world *w)
+{
+    int deaths = 0;
+
+    for (int rank = 0; rank < w->size; rank++)
+        deaths += world_is_dead(w, rank);
+    return deaths;
+}
+
+static void run_all(struct run *run)
+{
+    struct world *w = run->world;
+    const int events = world_random(w, 4) ? world_random(w, 200) : 0;
+    int deaths = -1, rounds = 0;
+
+    for (int i = 0; i < events; i++)
+        any_event(run);
+    w->is_cut = w->cut != 0;
+    while (round_run(run)) {
+        rounds = deaths_of(w) == deaths ? rounds + 1 : 0;
+        deaths = deaths_of(w);
+        if (rounds > ROUNDS_MOST)
+            fail_msg("a rank does not end: run of seed %llu", (unsigned long long)(seed - 1));
+    }
+    world_free(w);
+}
+
+/* ---- deaths --------------------------------------------------------------------------------------------------- */
+
+static const struct shape {
+    int size, nodes[4];
+} shapes[] = {
+    {3, {0, 0, 0}}, {3, {0, 1, 2}}, {3, {0, 0, 1}}, {3, {0, 1, 0}}, {4, {0, 0, 0, 0}}, {4, {0, 1, 2, 3}}, {4, {0, 0, 1, 1}}, {4, {0, 1, 0, 1}},
+    {4, {0, 1, 1, 2}},
+};
+
+/* Two ranks die at their points i and j; 0: not at all. */
+static void two_die(const struct shape *shape, int first, int i, int second, int j, int leaves)
+{
+    struct run run = {.world = world_new(shape->size, shape->nodes, seed++), .agreements = 1 + !leaves, .leaves = leaves};
+
+    run.world->nests = (int)(seed & 1);
+    run.world->ranks[first].dies_in = i;
+    run.world->ranks[second].dies_in = j;
+    run_all(&run);
+}
+
+static void deaths_everywhere(int leaves)
+{
+    for (size_t k = 0; k < sizeof(shapes) / sizeof(shapes[0]); k++)
+        for (int first = 0; first < shapes[k].size; first++)
+            for (int second = first + 1; second < shapes[k].size; second++)
+                for (int i = 0; i < POINTS * POINTS * SEEDS; i++)
+                    two_die(&shapes[k], first, i % POINTS, second, i / POINTS % POINTS, leaves);
+}
+
+static void test_deaths_at_every_point(void **state)
+{
+    (void)state;
+    deaths_everywhere(0);
+}
+
+/* As long as one rank that has decided answers, all others end, whoever else is outside Hierax. */
+static void test_one_answer_is_enough(void **state)
+{
+    (void)state;
+    deaths_everywhere(1);
+}
+
+/* ---- cuts ----------------------------------------------------------------------------------------------------- */
+
+/* Ranks on both sides of a cut of the network hold each other for gone, at any time. */
+static void test_cuts(void **state)
+{
+    static const struct {
+        int size, nodes[5];
+        unsigned cut;
+    } cuts[] = {
+        {3, {0, 1, 2}, 1}, {4, {0, 1, 2, 3}, 12}, {4, {0, 1, 2, 3}, 8}, {4, {0, 0, 1, 1}, 2}, {5, {0, 1, 2, 3, 4}, 24}, {5, {0, 0, 1, 1, 2}, 1},
+        {5, {0, 1, 2, 3, 4}, 7},
+    };
+
+    (void)state;
+    for (size_t k = 0; k < sizeof(cuts) / sizeof(cuts[0]); k++)
+        for (int i = 0; i < POINTS * POINTS * SEEDS; i++) {
+            struct run run = {.world = world_new(cuts[k].size, cuts[k].nodes, seed++), .agreements = 1};
+            run.world->cut = cuts[k].cut;
+            run.world->nests = i & 1;
+            run.world->ranks[world_random(run.world, cuts[k].size)].dies_in = i / POINTS % POINTS;
+            run.world->ranks[world_random(run.world, cuts[k].size)].dies_in = i % POINTS;
+            run_all(&run);
+        }
+}
+
+/* ---- decisions and questions ---------------------------------------------------------------------------------- */
+
+static const int apart[WORLD_MOST] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+
+static void all_step(struct world *w, int first)
+{
+    for (int rank = first; rank < w->size; rank++)
+        if (w->ranks[rank].life == LIFE_WAITS)
+            world_step(w, rank);
+}
+
+/* All have accepted the proposal of rank 0. It decides, and dies. Only the ranks in told get its decision, and end. */
+static struct world *decided_by_zero(int size, unsigned told)
+{
+    struct world *w = world_new(size, apart, 1);
+
+    for (int rank = 0; rank < size; rank++)
+        world_begin(w, rank);
+    for (int i = 0; i < 2; i++) { /* promise and propose, accept and decide */
+        all_step(w, 1);
+        world_deliver_all(w);
+        world_step(w, 0);
+        for (int rank = 1; rank < size && i == 1; rank++)
+            if (!(told >> rank & 1))
+                world_drop(w, 0, rank);
+        world_deliver_all(w);
+    }
+    assert_int_equal(w->ranks[0].life, LIFE_SERVES);
+    world_kill(w, 0);
+    for (int rank = 1; rank < size; rank++)
+        world_find(w, rank, 0);
+    for (int rank = 1; rank < size; rank++)
+        if (told >> rank & 1)
+            world_step(w, rank);
+    return w;
+}
+
+static void must_end(struct world *w, int rank)
+{
+    for (int i = 0; i < 3 && w->ranks[rank].life == LIFE_WAITS; i++) {
+        world_slow(w, rank);
+        world_deliver_all(w);
+        world_step(w, rank);
+    }
+    assert_int_equal(w->ranks[rank].life, LIFE_SERVES);
+}
+
+/* Rank 1 has decided, and is outside Hierax. Rank 2 waits for it. */
+static void test_member_takes_any_decision(void **state)
+{
+    struct world *w = decided_by_zero(4, 1u << 1 | 1u << 3);
+
+    (void)state;
+    w->ranks[1].life = LIFE_OUTSIDE;
+    must_end(w, 2);
+    world_free(w);
+}
+
+/* Rank 1 is the coordinator now. Rank 2 has decided, and is outside Hierax. */
+static void test_coordinator_takes_any_decision(void **state)
+{
+    struct world *w = decided_by_zero(4, 1u << 2 | 1u << 3);
+
+    (void)state;
+    w->ranks[2].life = LIFE_OUTSIDE;
+    must_end(w, 1);
+    world_free(w);
+}
+
+/* A rank is not asked again once it follows the same coordinator. So a rank that takes over a decision tells those which rely on that. */
+static void test_who_is_not_asked_again_tells(void **state)
+{
+    struct world *w = decided_by_zero(5, 1u << 1 | 1u << 4);
+    int asked;
+
+    (void)state;
+    w->ranks[1].life = w->ranks[4].life = LIFE_OUTSIDE;
+    for (int i = 0; i < 2; i++) { /* 2 and 3 learn that each follows rank 1 */
+        all_step(w, 2);
+        world_slow(w, 2);
+        world_slow(w, 3);
+        world_deliver_all(w);
+    }
+    asked = w->ranks[2].asked[3];
+    world_drop(w, 2, 4);
+    w->ranks[4].life = LIFE_SERVES; /* which answers rank 3, and leaves */
+    world_deliver_all(w);
+    w->ranks[4].life = LIFE_OUTSIDE;
+    world_step(w, 3);
+    assert_int_equal(w->ranks[3].life, LIFE_SERVES);
+    must_end(w, 2);
+    assert_int_equal(w->ranks[2].asked[3], asked);
+    world_free(w);
+}
+
+/* Rank 0 is late. Those that wait for it find within a few looks which of the others have died, and then ask rank 0 only. */
+static void test_each_is_asked_once(void **state)
+{
+    struct world *w = world_new(WORLD_MOST, apart, 1);
+    const int last = WORLD_MOST - 1;
+
+    (void)state;
+    world_kill(w, last);
+    for (int rank = 1; rank < last; rank++)
+        world_begin(w, rank);
+    for (int i = 0; i < 10; i++)
+        for (int rank = 1; rank < last; rank++) {
+            world_step(w, rank);
+            world_slow(w, rank);
+            world_deliver_all(w);
+        }
+    for (int rank = 2; rank < last; rank++)
+        assert_in_range(w->ranks[1].asked[rank] + w->ranks[rank].asked[1], 1, 2); /* a question tells the promise too */
+    assert_int_equal(w->ranks[1].asked[0], 10);
+    assert_true(w->nodes[1].table[last].dead);
+    world_free(w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deaths_at_every_point),          cmocka_unit_test(test_one_answer_is_enough),
+        cmocka_unit_test(test_cuts),                           cmocka_unit_test(test_member_takes_any_decision),
+        cmocka_unit_test(test_coordinator_takes_any_decision), cmocka_unit_test(test_who_is_not_asked_again_tells),
+        cmocka_unit_test(test_each_is_asked_once),
+    };
+
+    hx_fail_hold(); /* thousands of ranks fail */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
