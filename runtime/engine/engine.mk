@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-hx_sources += runtime/engine/adapt.c runtime/engine/agree.c runtime/engine/agree.h runtime/engine/awaited.c runtime/engine/awaited.h runtime/engine/bind.c runtime/engine/bind_pair_counts.c \
+hx_sources += runtime/engine/adapt.c runtime/engine/agree.c runtime/engine/agree.h runtime/engine/agree_gone.c runtime/engine/agree_part.c \
+    runtime/engine/agree_state.h runtime/engine/agree_rules.c runtime/engine/awaited.c runtime/engine/awaited.h runtime/engine/bind.c runtime/engine/bind_pair_counts.c \
     runtime/engine/bind_step.c runtime/engine/call_key.h runtime/engine/crossing.c runtime/engine/data.c \
     runtime/engine/engine.c runtime/engine/engine.h runtime/engine/failure.c runtime/engine/failure.h \
     runtime/engine/fetch.c runtime/engine/fetch_ask.c runtime/engine/fetch.h runtime/engine/flags.h \

@@ -104,9 +104,9 @@ void hx_watch_tell(struct hx_shared *shared, int rank, int has_ended)
     uint16_t unknown = 0;
 
     if (has_ended) /* before dead: a rank that has ended never counts as unreachable in between */
-        atomic_store_explicit(&shared->table[rank].ended, 1, memory_order_release); /* pairs with the acquire in is_over of agree.c */
+        atomic_store_explicit(&shared->table[rank].ended, 1, memory_order_release); /* pairs with the acquire in hx_agree_is_over */
 
-    /* release: who sees dead (acquire in is_gone of agree.c) also sees ended */
+    /* release: who sees dead (acquire in hx_agree_is_gone) also sees ended */
     atomic_compare_exchange_strong_explicit(&shared->table[rank].dead, &unknown, before < UINT16_MAX ? (uint16_t)(before + 1) : UINT16_MAX,
                                             memory_order_release, memory_order_relaxed);
     /* pairs with the acquire in hx_watch_dead */

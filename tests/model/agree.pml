@@ -71,9 +71,9 @@ byte finished;        /* ranks that have decided, are left out, or are in the mi
 #define TO(messages, from, to) (messages[from] & BIT(to))
 #define FROM_ALL(messages) (((TO(messages, 0, me) != 0) | (TO(messages, 1, me) != 0) << 1 | (TO(messages, 2, me) != 0) << 2 | \
                              (TO(messages, 3, me) != 0) << 3) | BIT(me))
-/* those that have given words or made a proposal to this rank, and coordinators, which ask */
-#define ASKS(r) ((known[r] & (BIT(r) - 1)) == BIT(r) - 1 -> BIT(r) : 0)
-#define ASKERS ((FROM_ALL(gave) | FROM_ALL(proposed) | ASKS(1) | ASKS(2) | ASKS(3)) & ~BIT(me))
+/* a rank that waits asks all that it does not hold for gone */
+#define ASKS(r) ((known[r] & BIT(me)) == 0 -> BIT(r) : 0)
+#define ASKERS ((ASKS(0) | ASKS(1) | ASKS(2) | ASKS(3)) & ~BIT(me))
 #ifdef NO_DEATHS
 #define THERE ALL
 #else
@@ -121,6 +121,14 @@ byte finished;        /* ranks that have decided, are left out, or are in the mi
 #define HIGHEST HIGHER(HIGHER(GIVEN(0), GIVEN(1)), HIGHER(GIVEN(2), GIVEN(3)))
 #endif
 
+/* what it no longer needs, so that there are fewer states; and it asks no rank */
+inline forget(r)
+{
+    known[r] = ALL;
+    over[r] = 0;
+    mine[r] = 0
+}
+
 inline decide(by)
 {
     assert(mine[me] != 0);
@@ -131,6 +139,7 @@ inline decide(by)
     assert(CUT != 0 || ((all_decided == 0 || all_decided == decision[me]) && (decision[me] | dead) == ALL));
     all_decided = decision[me];
     finished = finished | BIT(me);
+    forget(me);
     goto has_decided
 }
 
@@ -214,12 +223,9 @@ end_waits: /* death() checks that a rank which lives does not wait for ever */
     :: atomic { /* A4: the others have accepted the proposal */
         LIVES && COORDINATES && has_proposed && ARE_AGREED && MAY_GO_ON -> decide(me + 1)
        }
-    :: atomic { /* A5 */
-        LIVES && (FROM_ALL(decided) & ~BIT(me)) != 0 && (COORDINATES || TO(decided, COORDINATOR, me)) ->
-        if
-        :: COORDINATES -> set = FROM_ALL(decided) & ~BIT(me); choose(); set = 0
-        :: else -> q = COORDINATOR
-        fi;
+    :: atomic { /* A5: the decision of any rank */
+        LIVES && (FROM_ALL(decided) & ~BIT(me)) != 0 ->
+        set = FROM_ALL(decided) & ~BIT(me); choose(); set = 0;
         decide_too()
        }
 #if CUT
@@ -243,7 +249,7 @@ end_decided:
        }
 #endif
 #ifndef NO_ANSWER
-    :: atomic { /* a rank that has not decided gives words or proposes */
+    :: atomic { /* a rank that has not decided asks */
         LIVES && !has_proposed && (ASKERS & ~decided[me]) != 0 -> decided[me] = decided[me] | ASKERS
        }
 #endif
@@ -268,10 +274,8 @@ inline kill(r)
 {
     dead = dead | BIT(r);
     deaths--;
-    known[r] = 0;
-    over[r] = 0;
+    forget(r);
     decision[r] = 0;
-    mine[r] = 0;
     lose(r, 0);
     lose(r, 1);
     lose(r, 2);

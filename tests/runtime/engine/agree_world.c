@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "tests/runtime/engine/agree_world.h"
+#include "runtime/engine/agree_state.h"
 #include "runtime/engine/failure.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/whereabouts.h"
@@ -15,6 +16,7 @@
 
 static _Atomic uint64_t closed[WORLD_MOST * HX_COMM_NUMBERS]; /* no rank frees the communicator */
 static struct hx_control control;
+static struct world *current;
 
 int world_random(struct world *w, int n)
 {
@@ -34,6 +36,28 @@ int world_is_across(const struct world *w, int from, int to)
 
 /* ---- messages ------------------------------------------------------------------------------------------------- */
 
+/* Inside a step another rank takes one, or begins, once in so many times. */
+static void overtake(struct world *w, int times)
+{
+    const int other = w->nests && w->depth == 1 && world_random(w, times) == 0 ? world_random(w, w->size) : -1;
+
+    if (other < 0 || w->ranks[other].runs)
+        return;
+    if (world_begins(w, other))
+        world_begin(w, other);
+    else if (w->ranks[other].life == LIFE_WAITS)
+        world_step(w, other);
+}
+
+/* The rules read parts by this function: the linker puts it in the place of hx_agree_part_of. */
+struct part __wrap_hx_agree_part_of(const struct hx_agree *a, int rank);
+struct part __real_hx_agree_part_of(const struct hx_agree *a, int rank);
+struct part __wrap_hx_agree_part_of(const struct hx_agree *a, int rank)
+{
+    overtake(current, 16);
+    return __real_hx_agree_part_of(a, rank);
+}
+
 /* Here a rank dies, or others overtake it. */
 static void point(struct world *w, int rank)
 {
@@ -41,11 +65,7 @@ static void point(struct world *w, int rank)
 
     if (r->dies_in > 0 && --r->dies_in == 0)
         world_kill(w, rank);
-    if (w->nests && w->depth < 2 && world_random(w, 4) == 0) {
-        const int other = world_random(w, w->size);
-        if (w->ranks[other].life == LIFE_WAITS && !w->ranks[other].runs)
-            world_step(w, other);
-    }
+    overtake(w, 4);
     if (world_is_dead(w, rank) && r->runs)
         longjmp(r->ends, 1);
 }
@@ -191,6 +211,13 @@ void world_kill(struct world *w, int rank)
 
 /* ---- steps ---------------------------------------------------------------------------------------------------- */
 
+int world_begins(const struct world *w, int rank)
+{
+    const struct world_rank *r = &w->ranks[rank];
+
+    return r->life == LIFE_BUSY || (r->life == LIFE_SERVES && r->ended < w->agreements && r->status == HX_SUCCESS);
+}
+
 void world_begin(struct world *w, int rank)
 {
     struct world_rank *r = &w->ranks[rank];
@@ -206,7 +233,7 @@ void world_begin(struct world *w, int rank)
 /* The words are those of the members. */
 static void result_check(const struct world *w, const struct world_rank *r)
 {
-    const struct world_result *result = &r->result;
+    const struct world_result *result = &r->results[r->ended];
     uint64_t least = UINT64_MAX;
 
     for (int rank = 0; rank < w->size; rank++) {
@@ -225,10 +252,10 @@ static void whole_check(struct world *w, const struct world_rank *r)
 
     assert_int_equal(r->status, HX_SUCCESS);
     for (int rank = 0; rank < w->size; rank++)
-        assert_true(world_is_dead(w, rank) || (r->result.has >> rank & 1));
+        assert_true(world_is_dead(w, rank) || (r->results[r->ended].has >> rank & 1));
     if (first->is_known)
-        assert_memory_equal(first, &r->result, sizeof(*first));
-    *first = r->result;
+        assert_memory_equal(first, &r->results[r->ended], sizeof(*first));
+    *first = r->results[r->ended];
 }
 
 /* With a cut those of ranks that are alive are equal. */
@@ -237,22 +264,23 @@ static void parted_check(const struct world *w, const struct world_rank *r)
     assert_true(r->status == HX_SUCCESS || r->status == HX_ERR_PEER_DEAD || r->status == HX_ERR_MINORITY);
     for (int rank = 0; rank < w->size && r->status == HX_SUCCESS; rank++) {
         const struct world_rank *other = &w->ranks[rank];
-        if (!world_is_dead(w, rank) && other->ended > r->ended && other->status == HX_SUCCESS)
-            assert_memory_equal(&other->result, &r->result, sizeof(r->result));
+        if (!world_is_dead(w, rank) && other->results[r->ended].is_known)
+            assert_memory_equal(&other->results[r->ended], &r->results[r->ended], sizeof(r->results[0]));
     }
 }
 
 static void step_end(struct world *w, struct world_rank *r)
 {
+    struct world_result *result = &r->results[r->ended];
     struct hx_agreement agreement = {.name = "test"};
 
     r->status = hx_agree_end(&r->members, HX_SUCCESS, &agreement);
     if (world_is_dead(w, r->process.rank)) /* it has died in there */
         return;
     if (r->status == HX_SUCCESS) {
-        r->result.is_known = 1;
-        memcpy(r->result.words, agreement.words, sizeof(r->result.words));
-        r->result.has = agreement.members[0];
+        result->is_known = 1;
+        memcpy(result->words, agreement.words, sizeof(result->words));
+        result->has = agreement.members[0];
         result_check(w, r);
     }
     if (w->cut)
@@ -283,11 +311,11 @@ void world_slow(struct world *w, int rank)
     struct world_rank *r = &w->ranks[rank];
 
     r->runs = 1;
-    w->depth++;
+    w->depth += 2; /* nothing comes between */
     hx_agree_clock(&r->members)->waited += UINT64_C(1000000000);
     if (setjmp(r->ends) == 0)
         hx_agree_slow(&r->members);
-    w->depth--;
+    w->depth -= 2;
     r->runs = 0;
 }
 
@@ -328,7 +356,9 @@ struct world *world_new(int size, const int *nodes, uint64_t seed)
     for (int rank = 0; rank < size; rank++)
         w->nnodes = nodes[rank] >= w->nnodes ? nodes[rank] + 1 : w->nnodes;
     w->nodes = memory_new((size_t)w->nnodes * sizeof(*w->nodes));
+    current = w;
     w->size = size;
+    w->agreements = 1;
     w->seed = seed;
     w->shape = (struct hx_shape){.nranks = size, .node_of = w->node_of, .local_of = w->local_of};
     for (int rank = 0; rank < size; rank++) {

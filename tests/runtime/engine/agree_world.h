@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A job of a few ranks in one process, for tests of runtime/engine/agree.c. The ranks are on nodes, as the test says. Ranks of a node share
+ * A job of a few ranks in one process, for tests of agreements (runtime/engine/agree.h). The ranks are on nodes, as the test says. Ranks of a node share
  * their lines. Messages between nodes wait in a pool until the world delivers them, in any order. A seed decides all that happens, so each
  * run can be repeated.
  *
- * A rank takes a step (hx_agree_advance), or looks for deaths (hx_agree_slow). Inside a step each message is a point at which
- *   the rank dies, if the test has placed its death there. Any of its messages under way may be lost
- *   other ranks take whole steps
+ * A rank takes a step (hx_agree_advance), or looks for deaths (hx_agree_slow). At the start of a step, and where it sends a message, the rank
+ * dies if the test has placed its death there. Any of its messages under way may be lost. There, and where it reads a part of another rank,
+ * other ranks may take whole steps.
  *
  * A rank whose agreement has ended is in Hierax, and answers messages, or it is outside.
  */
@@ -50,7 +50,7 @@ struct world_rank {
     jmp_buf ends;            /* that step */
     int ended;               /* agreements */
     hx_status_t status;      /* of the last one */
-    struct world_result result;
+    struct world_result results[WORLD_AGREEMENTS];
     int asked[WORLD_MOST];   /* questions from it to each rank, about agreements */
 };
 
@@ -64,6 +64,7 @@ struct world {
     uint64_t seed;
     unsigned cut;            /* a bit for each node beyond the cut of the network; 0: there is none */
     int is_cut;              /* now: no message comes across */
+    int agreements;          /* one after the other */
     int nests, depth;        /* nests: other ranks take steps inside a step */
     struct world_result results[WORLD_AGREEMENTS]; /* without a cut: of each agreement */
     struct hx_env env;
@@ -76,7 +77,7 @@ struct world {
     int nmessages, capacity;
 };
 
-/* nodes: the node of each rank; the last rank is on the last node. */
+/* nodes: the node of each rank. */
 struct world *world_new(int size, const int *nodes, uint64_t seed);
 void world_free(struct world *w);
 /* From 0 to n - 1. */
@@ -85,6 +86,8 @@ int world_random(struct world *w, int n);
 int world_is_dead(const struct world *w, int rank);
 int world_is_across(const struct world *w, int from, int to); /* on the other side of the cut */
 
+/* Is its next agreement to begin? */
+int world_begins(const struct world *w, int rank);
 void world_begin(struct world *w, int rank);
 void world_step(struct world *w, int rank);
 void world_slow(struct world *w, int rank);

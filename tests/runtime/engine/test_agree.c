@@ -15,28 +15,21 @@
 
 enum { ROUNDS_MOST = 20, POINTS = 24, SEEDS = 2 };
 
-struct run {
-    struct world *world;
-    int agreements; /* one after the other */
-    int leaves;     /* some ranks leave Hierax when they have ended the last one */
-};
-
 static uint64_t seed; /* of the next run */
 
 /* ---- a run ---------------------------------------------------------------------------------------------------- */
 
-/* Ranks that have ended all of their agreements leave Hierax, but one. If that one dies, they come back, and another one stays. */
-static void leave_or_stay(struct run *run)
+/* leaves: ranks that have ended all of their agreements leave Hierax, but one. If that one dies, they come back, and another one stays. */
+static void leave_or_stay(struct world *w)
 {
-    struct world *w = run->world;
     const int first = world_random(w, w->size);
     int stays = 0;
 
     for (int rank = 0; rank < w->size; rank++)
-        stays += w->ranks[rank].life == LIFE_SERVES && w->ranks[rank].ended == run->agreements;
+        stays += w->ranks[rank].life == LIFE_SERVES && w->ranks[rank].ended == w->agreements;
     for (int i = 0; i < w->size; i++) {
         struct world_rank *r = &w->ranks[(first + i) % w->size];
-        if (r->life == LIFE_SERVES && r->ended == run->agreements && stays > 1) {
+        if (r->life == LIFE_SERVES && r->ended == w->agreements && stays > 1) {
             r->life = LIFE_OUTSIDE;
             stays--;
         } else if (r->life == LIFE_OUTSIDE && stays == 0) {
@@ -46,16 +39,8 @@ static void leave_or_stay(struct run *run)
     }
 }
 
-static int begins(const struct run *run, int rank)
+static void any_event(struct world *w, int leaves)
 {
-    const struct world_rank *r = &run->world->ranks[rank];
-
-    return r->life == LIFE_BUSY || (r->life == LIFE_SERVES && r->ended < run->agreements && r->status == HX_SUCCESS);
-}
-
-static void any_event(struct run *run)
-{
-    struct world *w = run->world;
     const int rank = world_random(w, w->size), other = world_random(w, w->size), what = world_random(w, 20);
 
     if (what < 6 && w->nmessages)
@@ -64,18 +49,17 @@ static void any_event(struct run *run)
         world_slow(w, rank);
     else if (what == 7 && (world_is_dead(w, other) || world_is_across(w, rank, other)) && !world_is_dead(w, rank))
         world_find(w, w->node_of[rank], other);
-    else if (what == 8 && begins(run, rank))
+    else if (what == 8 && world_begins(w, rank))
         world_begin(w, rank);
     else if (what > 8 && w->ranks[rank].life == LIFE_WAITS)
         world_step(w, rank);
-    if (run->leaves)
-        leave_or_stay(run);
+    if (leaves)
+        leave_or_stay(w);
 }
 
 /* Returns how many ranks have yet to end. */
-static int round_run(struct run *run)
+static int round_run(struct world *w, int leaves)
 {
-    struct world *w = run->world;
     int waiting = 0;
 
     for (int rank = 0; rank < w->size; rank++)
@@ -83,20 +67,20 @@ static int round_run(struct run *run)
             if (w->node_of[other] == w->node_of[rank] && world_is_dead(w, other))
                 world_find(w, w->node_of[rank], other);
     for (int rank = 0; rank < w->size; rank++) {
-        if (begins(run, rank))
+        if (world_begins(w, rank))
             world_begin(w, rank);
         if (w->ranks[rank].life == LIFE_WAITS)
             world_step(w, rank);
         if (w->ranks[rank].life == LIFE_WAITS)
             world_slow(w, rank);
         world_deliver_all(w);
-        if (run->leaves)
-            leave_or_stay(run);
+        if (leaves)
+            leave_or_stay(w);
         if (w->ranks[rank].life == LIFE_SERVES && w->ranks[rank].status != HX_SUCCESS) /* the error says: end this process */
             world_kill(w, rank);
     }
     for (int rank = 0; rank < w->size; rank++)
-        waiting += w->ranks[rank].life == LIFE_WAITS || begins(run, rank);
+        waiting += w->ranks[rank].life == LIFE_WAITS || world_begins(w, rank);
     return waiting;
 }
 
@@ -109,16 +93,15 @@ static int deaths_of(const struct world *w)
     return deaths;
 }
 
-static void run_all(struct run *run)
+static void run_all(struct world *w, int leaves)
 {
-    struct world *w = run->world;
     const int events = world_random(w, 4) ? world_random(w, 200) : 0;
     int deaths = -1, rounds = 0;
 
     for (int i = 0; i < events; i++)
-        any_event(run);
+        any_event(w, leaves);
     w->is_cut = w->cut != 0;
-    while (round_run(run)) {
+    while (round_run(w, leaves)) {
         rounds = deaths_of(w) == deaths ? rounds + 1 : 0;
         deaths = deaths_of(w);
         if (rounds > ROUNDS_MOST)
@@ -139,12 +122,13 @@ static const struct shape {
 /* Two ranks die at their points i and j; 0: not at all. */
 static void two_die(const struct shape *shape, int first, int i, int second, int j, int leaves)
 {
-    struct run run = {.world = world_new(shape->size, shape->nodes, seed++), .agreements = 1 + !leaves, .leaves = leaves};
+    struct world *w = world_new(shape->size, shape->nodes, seed++);
 
-    run.world->nests = (int)(seed & 1);
-    run.world->ranks[first].dies_in = i;
-    run.world->ranks[second].dies_in = j;
-    run_all(&run);
+    w->agreements = 1 + !leaves;
+    w->nests = (int)(seed & 1);
+    w->ranks[first].dies_in = i;
+    w->ranks[second].dies_in = j;
+    run_all(w, leaves);
 }
 
 static void deaths_everywhere(int leaves)
@@ -185,12 +169,13 @@ static void test_cuts(void **state)
     (void)state;
     for (size_t k = 0; k < sizeof(cuts) / sizeof(cuts[0]); k++)
         for (int i = 0; i < POINTS * POINTS * SEEDS; i++) {
-            struct run run = {.world = world_new(cuts[k].size, cuts[k].nodes, seed++), .agreements = 1};
-            run.world->cut = cuts[k].cut;
-            run.world->nests = i & 1;
-            run.world->ranks[world_random(run.world, cuts[k].size)].dies_in = i / POINTS % POINTS;
-            run.world->ranks[world_random(run.world, cuts[k].size)].dies_in = i % POINTS;
-            run_all(&run);
+            struct world *w = world_new(cuts[k].size, cuts[k].nodes, seed++);
+            w->cut = cuts[k].cut;
+            w->agreements = 1 + i % 2;
+            w->nests = i / 2 % 2;
+            w->ranks[world_random(w, w->size)].dies_in = i / POINTS % POINTS;
+            w->ranks[world_random(w, w->size)].dies_in = i % POINTS;
+            run_all(w, 0);
         }
 }
 
