@@ -14,8 +14,8 @@
  *   A3  accept    a member accepts the proposal of its coordinator, in place of an earlier one, and answers. Members that were gone for the
  *                 coordinator when it proposed do not get the proposal
  *   A4  decide    when all members that are not gone have accepted its proposal, a coordinator decides, and tells the others
- *   A5            a member that learns of a decision by the proposal of rank b decides too if it has accepted the proposal of b or of
- *                 a higher rank. Else the others have left it out
+ *   A5            a member that learns from any member of a decision by the proposal of rank b decides too if it has accepted the proposal of
+ *                 b or of a higher rank. Else the others have left it out
  *   A6  quorum    a coordinator proposes and decides only if one of these is true of the members that are not gone for it:
  *                   they are large: more than half of the communicator, or half of it with rank 0
  *                   all other members are over, and each member that is here has said so in its promise or its acceptance
@@ -44,7 +44,8 @@
  * Proof that all live members end. A wait ends with the part of the awaited member, or when it is gone. Then the next coordinator is a higher
  * rank. A coordinator in the minority tells the others which ranks are gone and which are over, so they find the same. A member that
  * has decided may make no calls for a while. Ranks of its node read its part in the segment. Ranks of other nodes ask, and it answers when it
- * is in Hierax again. If that is never, the wait ends by HX_TIMEOUT.
+ * is in Hierax again. A rank that waits long asks all that are here, a few at a time, so one that has decided and answers is enough. It does
+ * not ask those again that follow its coordinator: if these decide by A5, they tell it. If no rank answers, the wait ends by HX_TIMEOUT.
  *
  * A part is three numbers that only grow: number of the agreement and coordinator, number and accepted proposal, number and proposal of the
  * last decision. So messages may come late, twice and in any order. tests/model/agree.pml checks the rules, and that each of them is needed.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a member knows in its agreements (agree.h has the rules A1 to A6), and what these files do with it:
+ * The agreements of a member: its state, and the functions of these files (agree.h has the rules A1 to A6).
  *
  *   agree.c        the calls: an agreement begins, waits, asks members that are late, and ends
  *   agree_rules.c  one step of a member, by the rules. It knows nothing of messages

@@ -187,7 +187,9 @@ struct hx_p2p_ring {
 /* The part of a rank in the agreements of a communicator: see runtime/engine/agree.h. Before its first agreement the rank stores promise, state
  * and decided, then generation with release; a reader acquires generation first. Later the rank writes the words, the value and the members,
  * then stores one of promise, state and decided with release; a reader acquires promise first. A rank that has promised to follow the reader
- * writes nothing before the reader's proposal, so the reader may take its time. It then looks once more whether the promise still holds. */
+ * writes nothing before the reader's proposal, unless it has decided, or has turned to a higher rank. So the reader may take its time. It then
+ * looks once more whether the promise still holds and the rank has not decided. (decided is stored, with a full fence, before the words of the
+ * next agreement.) */
 struct hx_agree_line {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t promise;
     _Atomic uint64_t state, decided;

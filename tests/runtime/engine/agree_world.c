@@ -54,6 +54,8 @@ struct part __wrap_hx_agree_part_of(const struct hx_agree *a, int rank);
 struct part __real_hx_agree_part_of(const struct hx_agree *a, int rank);
 struct part __wrap_hx_agree_part_of(const struct hx_agree *a, int rank)
 {
+    if (current->depth == 1 && current->comes_in && --current->comes_in == 0)
+        current->comes(current);
     overtake(current, 16);
     return __real_hx_agree_part_of(a, rank);
 }
@@ -122,7 +124,7 @@ static void owner_tell(const struct hx_engine *engine, int peer)
     for (int rank = 0; rank < engine->members->size; rank++)
         if (atomic_load(&table[rank].dead))
             deaths.dead[deaths.ndead++] = atomic_load(&table[rank].ended) ? rank : HX_UNREACHABLE(rank);
-    if (deaths.ndead)
+    if (deaths.ndead && !current->deaths_are_late)
         net_tell(engine->process->net, peer, &deaths);
     hx_agree_tell(engine->process, engine->members, peer);
 }
@@ -134,7 +136,7 @@ static void death_heard(struct world_rank *r, int told)
     const int rank = told >= 0 ? told : HX_UNREACHABLE(told);
     const struct hx_job_entry *entry = &r->shared.table[rank];
 
-    if (r->process.rank != rank && (!atomic_load(&entry->dead) || (told >= 0 && !atomic_load(&entry->ended))))
+    if (r->shared.table[r->process.rank].node != entry->node && (!atomic_load(&entry->dead) || (told >= 0 && !atomic_load(&entry->ended))))
         hx_watch_tell(&r->shared, rank, told >= 0);
 }
 

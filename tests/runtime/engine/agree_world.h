@@ -67,6 +67,9 @@ struct world {
     int agreements;          /* one after the other */
     int nests, depth;        /* nests: other ranks take steps inside a step */
     struct world_result results[WORLD_AGREEMENTS]; /* without a cut: of each agreement */
+    int deaths_are_late;     /* what ranks tell of deaths has yet to arrive */
+    int comes_in;            /* reads of the part of a rank until comes is called, inside a step; 0: never */
+    void (*comes)(struct world *w);
     struct hx_env env;
     struct hx_shape shape;
     int node_of[WORLD_MOST], local_of[WORLD_MOST], all[WORLD_MOST];

@@ -274,6 +274,74 @@ static void test_who_is_not_asked_again_tells(void **state)
     world_free(w);
 }
 
+/* Rank 3 tells rank 2 the decision. Rank 2 takes it over, and begins the next agreement. */
+static void two_goes_on(struct world *w)
+{
+    hx_agree_tell(&w->ranks[3].process, &w->ranks[3].members, 2);
+    assert_true(world_deliver(w, w->nmessages - 1));
+    world_step(w, 2);
+    assert_true(world_begins(w, 2));
+    world_begin(w, 2);
+}
+
+/* Ranks 0, 2 and 3 decide without 1 and 4, which do not reach 0 and 3. Then 1 gathers from 2 and 4. Meanwhile 2 begins the next agreement. */
+static void gather_while_two_goes_on(int read)
+{
+    static const int nodes[] = {0, 1, 1, 2, 3}, proposers[] = {2, 3, 0, 2, 3, 0};
+    struct world *w = world_new(5, nodes, 1);
+
+    w->cut = 1u << 1 | 1u << 3;
+    w->agreements = 2;
+    w->deaths_are_late = 1;
+    world_find(w, 0, 1);
+    world_find(w, 0, 4);
+    for (int rank = 0; rank < w->size; rank++)
+        world_begin(w, rank);
+    for (size_t i = 0; i < sizeof(proposers) / sizeof(*proposers); i++) {
+        world_deliver_all(w);
+        world_step(w, proposers[i]);
+    }
+    world_drop(w, 0, 2);
+    world_deliver_all(w);
+    world_step(w, 3);
+    assert_true(w->ranks[0].ended == 1 && w->ranks[3].ended == 1 && w->ranks[2].ended == 0);
+    for (int node = 1; node <= 3; node += 2) {
+        world_find(w, node, 0);
+        world_find(w, node, 3);
+    }
+    world_step(w, 2);
+    world_step(w, 4);
+    world_deliver_all(w);
+    w->comes = two_goes_on;
+    w->comes_in = read;
+    for (int i = 0; i < 5 && w->ranks[1].life == LIFE_WAITS; i++) { /* each result is checked */
+        world_step(w, 1);
+        world_deliver_all(w);
+        if (w->ranks[4].life == LIFE_WAITS)
+            world_step(w, 4);
+        world_deliver_all(w);
+    }
+    assert_int_equal(w->ranks[1].ended, 1);
+    world_free(w);
+}
+
+static void test_words_of_the_next_agreement(void **state)
+{
+    (void)state;
+    for (int read = 1; read <= 60; read++)
+        gather_while_two_goes_on(read);
+}
+
+static void some_ask(struct world *w, int first, int last, int times)
+{
+    for (int i = 0; i < times; i++)
+        for (int rank = first; rank < last; rank++) {
+            world_step(w, rank);
+            world_slow(w, rank);
+            world_deliver_all(w);
+        }
+}
+
 /* Rank 0 is late. Those that wait for it find within a few looks which of the others have died, and then ask rank 0 only. */
 static void test_each_is_asked_once(void **state)
 {
@@ -284,15 +352,24 @@ static void test_each_is_asked_once(void **state)
     world_kill(w, last);
     for (int rank = 1; rank < last; rank++)
         world_begin(w, rank);
-    for (int i = 0; i < 10; i++)
-        for (int rank = 1; rank < last; rank++) {
-            world_step(w, rank);
-            world_slow(w, rank);
-            world_deliver_all(w);
-        }
+    some_ask(w, 1, last, 10);
     for (int rank = 2; rank < last; rank++)
         assert_in_range(w->ranks[1].asked[rank] + w->ranks[rank].asked[1], 1, 2); /* a question tells the promise too */
     assert_int_equal(w->ranks[1].asked[0], 10);
+    assert_true(w->nodes[1].table[last].dead);
+    world_free(w);
+}
+
+/* Many ranks do not answer. The death of another one is found all the same. */
+static void test_all_are_asked_in_turn(void **state)
+{
+    struct world *w = world_new(WORLD_MOST, apart, 1);
+    const int last = WORLD_MOST - 1;
+
+    (void)state;
+    world_kill(w, last);
+    world_begin(w, 1);
+    some_ask(w, 1, 2, 4);
     assert_true(w->nodes[1].table[last].dead);
     world_free(w);
 }
@@ -303,7 +380,8 @@ int main(void)
         cmocka_unit_test(test_deaths_at_every_point),          cmocka_unit_test(test_one_answer_is_enough),
         cmocka_unit_test(test_cuts),                           cmocka_unit_test(test_member_takes_any_decision),
         cmocka_unit_test(test_coordinator_takes_any_decision), cmocka_unit_test(test_who_is_not_asked_again_tells),
-        cmocka_unit_test(test_each_is_asked_once),
+        cmocka_unit_test(test_words_of_the_next_agreement),    cmocka_unit_test(test_each_is_asked_once),
+        cmocka_unit_test(test_all_are_asked_in_turn),
     };
 
     hx_fail_hold(); /* thousands of ranks fail */
