@@ -941,7 +941,8 @@ typedef void hx_notify_fn_t(hx_status_t status, void *ctx);
 /* Let Hierax call fn, once, when a started call is complete, with its status or error. If the call
  * is complete already, fn runs at once. Does not block. The request is still released by hx_wait,
  * hx_test, hx_waitall, hx_waitany or hx_testall. These find the call complete only after fn has
- * returned. (In fn itself they find its own call complete.)
+ * returned. (In fn itself they find its own call complete. But they return HX_ERR_STATE there if
+ * another call waits for the request or tests it, because that call releases it.)
  * With HX_PROGRESS_THREAD=1 the progress thread calls fn, even if the program makes no other call.
  * It also detects failures and HX_TIMEOUT for such calls. A thread of the program calls fn only in
  * the functions named above. Without a progress thread, hx_request_notify calls it too, if the call
@@ -987,7 +988,8 @@ HX_PUBLIC int hx_progress(void);
 /* Release a request of hx_<name>_init. Does not block, except on an atomic communicator that has
  * failed: see hx_comm_set_atomic.
  * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it
- * complete. */
+ * complete. HX_ERR_STATE also in the callback of the request, while another call waits for it or tests
+ * it, and if it has been released already (found for at least 64 further releases). */
 HX_PUBLIC hx_status_t hx_request_free(hx_request_t *request);
 
 /* The name of a status: "HX_ERR_ARG: wrong argument" for HX_ERR_ARG. Never NULL. Local. */

@@ -48,12 +48,13 @@ struct hx_call {
 
 enum hx_commit { HX_COMMIT_NONE, HX_COMMIT_RUNS, HX_COMMIT_RAN, HX_COMMIT_OPEN }; /* commit.c */
 
-enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE };
+enum hx_request_state { HX_REQUEST_INACTIVE, HX_REQUEST_ACTIVE, HX_REQUEST_DONE, HX_REQUEST_RELEASED };
 
 struct hx_request {
     struct hx_call call;
     int persistent;
     enum hx_request_state state;
+    int held; /* so many functions wait for it or test it. Until they return it is not released */
     hx_status_t status; /* once done */
     uint64_t since;     /* HX_TRACE: when it was started */
     struct hx_notice *notice; /* until its callback has returned, or NULL. As long as that the request is active */
@@ -195,6 +196,11 @@ void hx_user_leave(struct hx_engine *engine, unsigned handle);
 /* For the public function of this name: HX_ERR_ARG, HX_ERR_STATE or HX_SUCCESS. */
 hx_status_t hx_request_check(hx_request_t *request, const char *name);
 hx_status_t hx_request_start(hx_request_t *request);
+/* request_memory.c. The contents of a new request are undefined. NULL: no memory. */
+hx_request_t *hx_request_alloc(void);
+void hx_request_retire(hx_request_t *request);
+/* HX_ERR_STATE if the request has been released; reads nothing else. */
+hx_status_t hx_request_released(const hx_request_t *request, const char *name);
 hx_status_t hx_request_wait(hx_request_t *request);
 void hx_request_release(hx_request_t *request);
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **request);
@@ -209,7 +215,9 @@ int hx_requests_active(const struct hx_comm *comm);
 void hx_notices_tell(struct hx_world *world);
 /* The call of this request has ended. */
 void hx_notice_due(hx_request_t *request, hx_status_t status);
-/* Is this thread in the request's own callback? Then the request is done. */
+/* Is this thread in the request's own callback? */
+int hx_notice_is_told(const hx_request_t *request);
+/* If so, the request is done. */
 void hx_notice_settle(hx_request_t *request);
 /* The request is about to be released. */
 void hx_notice_detach(hx_request_t *request);

@@ -79,9 +79,14 @@ hx_status_t hx_notice_refuse(const char *name)
                                                 "and test it", name);
 }
 
+int hx_notice_is_told(const hx_request_t *request)
+{
+    return request->notice && told_here() == request->notice;
+}
+
 void hx_notice_settle(hx_request_t *request)
 {
-    if (!request->notice || told_here() != request->notice)
+    if (!hx_notice_is_told(request))
         return;
     hx_notice_detach(request);
     hx_request_done(request);

@@ -3,7 +3,6 @@
 #include "runtime/api/call.h"
 #include "runtime/api/commit.h"
 #include "runtime/engine/agree.h"
-#include "runtime/base/handle.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/user_table.h"
 #include "runtime/engine/awaited.h"
@@ -25,8 +24,7 @@ void hx_request_release(struct hx_request *request)
     hx_notice_detach(request);
     hx_request_fd_close(request);
     free(request->message);
-    hx_handle_free(request, sizeof(*request), "this request of %s has been released%s", request->call.name,
-                   request->persistent ? " by hx_request_free" : ": its call is complete");
+    hx_request_retire(request);
     comm->requests--;
     hx_comm_let_go(comm);
 }
@@ -95,7 +93,7 @@ hx_status_t hx_request_start(struct hx_request *request)
 
 hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_request_t **out)
 {
-    struct hx_request *request = calloc(1, sizeof(*request));
+    struct hx_request *request = hx_request_alloc();
     int copies = call->inplace_copy != HX_INPLACE_COPY_NOTHING && call->key.count && call->comm->members.size > 1;
     void *memory = request && copies ? hx_inplace_copy_new(call->inplace_copy_bytes) : NULL;
     struct hx_p2p_call *message = call->message ? malloc(sizeof(*message)) : NULL;
@@ -103,7 +101,9 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
 
     if (!request || (!memory && copies) || (!message && call->message)) {
         hx_fail(HX_ERR_NOMEM, "%s: no memory for a request and an in-place copy of %zu bytes", call->name, call->inplace_copy_bytes);
-        free(request);
+        if (request)
+            hx_request_retire(request);
+        free(memory);
         free(message);
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
@@ -123,17 +123,38 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
     return HX_SUCCESS;
 }
 
-hx_status_t hx_request_check(hx_request_t *request, const char *name)
+static hx_status_t handle_check(const hx_request_t *request, const char *name)
 {
-    hx_status_t status;
-
     if (hx_world_ended())
         return hx_fail(HX_ERR_STATE, "%s: Hierax %s", name, hx_world_ended());
     if (!request)
         return hx_fail(HX_ERR_ARG, "%s: the request is NULL", name);
-    if ((status = hx_handle_check(request, name)) == HX_SUCCESS && request->notice)
+    return hx_request_released(request, name);
+}
+
+hx_status_t hx_request_check(hx_request_t *request, const char *name)
+{
+    hx_status_t status = handle_check(request, name);
+
+    if (status == HX_SUCCESS && request->notice)
         hx_notice_settle(request);
     return status;
+}
+
+/* The same for a function that releases the request, or may do so: not while another function of this or another thread does. */
+static hx_status_t last_check(hx_request_t *request, const char *name, int releases)
+{
+    const hx_status_t status = handle_check(request, name);
+
+    if (status == HX_SUCCESS && request->held && releases)
+        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "%s: the request of %s is in use: another call waits for it or tests it",
+                                                        name, request->call.name));
+    return status == HX_SUCCESS ? hx_request_check(request, name) : status;
+}
+
+static hx_status_t completes_check(hx_request_t *request, const char *name)
+{
+    return last_check(request, name, request && request->state != HX_REQUEST_RELEASED && !request->persistent);
 }
 
 hx_status_t hx_start(hx_request_t *request)
@@ -305,13 +326,15 @@ hx_status_t hx_test(hx_request_t *request, int *done)
     int events;
 
     HX_ENTER();
-    if ((status = hx_request_check(request, "hx_test")) != HX_SUCCESS)
+    if ((status = completes_check(request, "hx_test")) != HX_SUCCESS)
         return status;
     if (!done)
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_ARG, "hx_test: done is NULL"));
+    request->held++;
     events = hx_progress_all(&request->call.comm->world->process);
     hx_notices_tell(request->call.comm->world);
     *done = !request_goes_on(request, 0, events);
+    request->held--;
     /* inactive: the caller has already received its status */
     return request->state == HX_REQUEST_DONE ? request_finish(request) : HX_SUCCESS;
 }
@@ -407,7 +430,7 @@ static void request_look(hx_request_t *request)
 
 hx_status_t hx_request_wait(hx_request_t *request)
 {
-    hx_status_t status = hx_request_check(request, "hx_wait");
+    hx_status_t status = completes_check(request, "hx_wait");
     struct hx_world *world;
 
     if (status != HX_SUCCESS || request->state == HX_REQUEST_INACTIVE)
@@ -415,8 +438,10 @@ hx_status_t hx_request_wait(hx_request_t *request)
     world = request->call.comm->world;
     if (request->state == HX_REQUEST_ACTIVE && (status = hx_notice_refuse("hx_wait")) != HX_SUCCESS)
         return hx_comm_fail(request->call.comm, status);
+    request->held++;
     while (request->state == HX_REQUEST_ACTIVE) /* the time-out is for a call in which nothing moves, whatever other calls do */
         request_look(request);
+    request->held--;
     hx_stand_clear(&world->process);
     return request_finish(request);
 }
@@ -463,13 +488,20 @@ static hx_status_t entries_check(const char *name, int n, hx_request_t *const *r
 
     for (int i = 0; i < n && status == HX_SUCCESS; i++)
         if (requests[i])
-            status = hx_request_check(requests[i], name);
+            status = completes_check(requests[i], name);
     return status;
+}
+
+static void entries_hold(int n, hx_request_t *const *requests, int more)
+{
+    for (int i = 0; i < n; i++)
+        if (requests[i])
+            requests[i]->held += more;
 }
 
 static int is_started(const hx_request_t *request)
 {
-    return request && request->state != HX_REQUEST_INACTIVE;
+    return request && request->state != HX_REQUEST_INACTIVE && request->state != HX_REQUEST_RELEASED; /* released: it stands in the list twice */
 }
 
 static hx_status_t entry_finish(hx_request_t **entry)
@@ -489,7 +521,7 @@ hx_status_t hx_waitall(int n, hx_request_t **requests)
     if ((status = list_check("hx_waitall", n, requests)) != HX_SUCCESS || (status = hx_notice_refuse("hx_waitall")) != HX_SUCCESS)
         return status;
     for (int i = 0; i < n; i++) {
-        hx_status_t one = hx_handle_check(requests[i], "hx_waitall");
+        hx_status_t one = requests[i] ? hx_request_released(requests[i], "hx_waitall") : HX_SUCCESS;
         int persistent = requests[i] && one == HX_SUCCESS && requests[i]->persistent;
         if (requests[i] && one == HX_SUCCESS)
             one = hx_request_wait(requests[i]);
@@ -513,6 +545,7 @@ hx_status_t hx_testall(int n, hx_request_t **requests, int *done)
     if (!done)
         return hx_fail(HX_ERR_ARG, "hx_testall: done is NULL");
     *done = 1;
+    entries_hold(n, requests, 1);
     for (int i = 0; i < n; i++) {
         if (!requests[i])
             continue;
@@ -523,6 +556,7 @@ hx_status_t hx_testall(int n, hx_request_t **requests, int *done)
         }
         *done &= !request_goes_on(requests[i], 0, events);
     }
+    entries_hold(n, requests, -1);
     for (int i = 0; *done && i < n; i++)
         if (is_started(requests[i]) && (one = entry_finish(&requests[i])) != HX_SUCCESS && status == HX_SUCCESS)
             status = one;
@@ -589,12 +623,14 @@ hx_status_t hx_waitany(int n, hx_request_t **requests, int *index)
     if (started == 0)
         return HX_SUCCESS;
     any.blocks = started == 1; /* else the end of another call may end this wait */
+    entries_hold(n, requests, 1);
     do {
         for (int i = 0; i < n; i++)
             if (requests[i])
                 hx_notices_tell((world = requests[i]->call.comm->world));
         hx_wait_until(&world->process.waiter, &wait);
     } while (any.done == n);
+    entries_hold(n, requests, -1);
     hx_stand_clear(&world->process);
     *index = any.done;
     return entry_finish(&requests[any.done]);
@@ -605,7 +641,12 @@ hx_status_t hx_request_free(hx_request_t *request)
     hx_status_t status;
 
     HX_ENTER();
-    if ((status = hx_request_check(request, "hx_request_free")) != HX_SUCCESS)
+    if ((status = handle_check(request, "hx_request_free")) != HX_SUCCESS)
+        return status;
+    if (hx_notice_is_told(request))
+        return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: called from the callback of this request of %s; "
+                                                        "call it when the callback has returned", request->call.name));
+    if ((status = last_check(request, "hx_request_free", 1)) != HX_SUCCESS)
         return status;
     if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->members.failed) /* however far it is by now */
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: call hx_wait first",

@@ -7,6 +7,7 @@
  *          takes a lock that a thread holds while it starts calls
  * threads  several threads start and wait, each on a communicator of its own
  * refused  what a callback must not call, and wrong arguments
+ * released a request is released once, and not in its own callback, nor while another call waits for it
  * dead     rank 1 dies; the callback of rank 0 gets to know
  * looks    hx_progress completes calls and runs callbacks, and tells when nothing is left
  * late     rank 1 does not come within HX_TIMEOUT; nor does rank 0 wait in Hierax
@@ -366,6 +367,68 @@ static void looks_for_progress(void)
     CHECK(hx_barrier(world) == HX_SUCCESS);
 }
 
+/* ---- released ---------------------------------------------------------------------------------------------------- */
+
+struct releases {
+    hx_request_t *request;
+    int is_awaited; /* hx_wait waits for it, and has called the callback */
+    atomic_int times;
+};
+
+static void release_here(hx_status_t status, void *ctx)
+{
+    struct releases *releases = ctx;
+    int done;
+
+    CHECK(status == HX_SUCCESS && hx_request_free(releases->request) == HX_ERR_STATE);
+    if (releases->is_awaited) {
+        CHECK(hx_test(releases->request, &done) == HX_ERR_STATE && hx_wait(releases->request) == HX_ERR_STATE);
+        CHECK(hx_testall(1, &releases->request, &done) == HX_ERR_STATE && releases->request);
+    }
+    releases->times++;
+}
+
+/* The other ranks start only after rank 0 has set its callback. So without a progress thread only hx_wait can call it. */
+static void release_while_awaited(hx_comm_t *comm)
+{
+    const char *thread = getenv("HX_PROGRESS_THREAD");
+    struct releases releases = {.is_awaited = !thread || !strcmp(thread, "0")};
+    int go = 1;
+
+    if (rank != 0)
+        CHECK(hx_recv(&go, 1, HX_INT32, 0, 5, world) == HX_SUCCESS);
+    CHECK(hx_ibarrier(comm, &releases.request) == HX_SUCCESS);
+    if (rank == 0)
+        CHECK(hx_request_notify(releases.request, release_here, &releases) == HX_SUCCESS && releases.times == 0);
+    for (int other = 1; rank == 0 && other < hx_size(world); other++)
+        CHECK(hx_send(&go, 1, HX_INT32, other, 5, world) == HX_SUCCESS);
+    CHECK(hx_wait(releases.request) == HX_SUCCESS && releases.times == (rank == 0));
+    CHECK(hx_wait(releases.request) == HX_ERR_STATE && strstr(hx_error_detail(NULL), "has been released: its call is complete"));
+}
+
+static void released(void)
+{
+    struct releases releases = {.times = 0};
+    hx_request_t *list[2];
+    hx_comm_t *comm, *self;
+
+    CHECK(hx_comm_dup(world, &comm) == HX_SUCCESS && hx_comm_split(world, rank, 0, &self) == HX_SUCCESS);
+    for (int i = 0; i < ROUNDS; i++)
+        release_while_awaited(comm);
+    CHECK(hx_barrier_init(self, &releases.request) == HX_SUCCESS);
+    for (int i = 1; i <= ROUNDS; i++) {
+        CHECK(hx_start(releases.request) == HX_SUCCESS && hx_request_notify(releases.request, release_here, &releases) == HX_SUCCESS);
+        CHECK(hx_wait(releases.request) == HX_SUCCESS && releases.times == i);
+    }
+    CHECK(hx_request_free(releases.request) == HX_SUCCESS);
+    CHECK(hx_request_free(releases.request) == HX_ERR_STATE && strstr(hx_error_detail(NULL), "has been released by hx_request_free"));
+    CHECK(hx_start(releases.request) == HX_ERR_STATE);
+    CHECK(hx_ibarrier(self, &list[0]) == HX_SUCCESS);
+    list[1] = list[0];
+    CHECK(hx_waitall(2, list) == HX_ERR_STATE && strstr(hx_error_detail(NULL), "hx_waitall: this request of hx_ibarrier"));
+    CHECK(hx_comm_free(comm) == HX_SUCCESS && hx_comm_free(self) == HX_SUCCESS);
+}
+
 /* ---- messages ----------------------------------------------------------------------------------------------------- */
 
 static void messages(void) /* around the ring, by the progress thread alone */
@@ -448,6 +511,8 @@ int main(int argc, char **argv)
         threads();
     else if (!strcmp(which, "refused"))
         refused();
+    else if (!strcmp(which, "released"))
+        released();
     else if (!strcmp(which, "dead"))
         fails_with(HX_ERR_PEER_DEAD, 1, 0);
     else if (!strcmp(which, "dead_message"))

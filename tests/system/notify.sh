@@ -8,6 +8,7 @@ for thread in 0 1; do
         passes notify 4 $nodes each HX_PROGRESS_THREAD=$thread
         passes notify 2 $nodes threads HX_PROGRESS_THREAD=$thread
         passes notify 2 $nodes refused HX_PROGRESS_THREAD=$thread
+        passes notify 3 $nodes released HX_PROGRESS_THREAD=$thread
     done
 done
 for nodes in 1 2; do
