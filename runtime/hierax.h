@@ -988,8 +988,8 @@ HX_PUBLIC int hx_progress(void);
 /* Release a request of hx_<name>_init. Does not block, except on an atomic communicator that has
  * failed: see hx_comm_set_atomic.
  * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it
- * complete. HX_ERR_STATE also in the callback of the request, while another call waits for it or tests
- * it, and if it has been released already (found for at least 64 further releases). */
+ * complete. HX_ERR_STATE also in the callback of the request, and while another call waits for it or
+ * tests it. HX_ERR_STATE if it is one of the last 64 requests that were released. */
 HX_PUBLIC hx_status_t hx_request_free(hx_request_t *request);
 
 /* The name of a status: "HX_ERR_ARG: wrong argument" for HX_ERR_ARG. Never NULL. Local. */
