@@ -14,7 +14,7 @@ int hx_commits_progress(struct hx_comm *comm);
 void hx_commits_late(struct hx_comm *comm);
 /* The communicator has failed, and its world is about to be closed. */
 void hx_commits_drop(struct hx_comm *comm);
-/* request.c. Wait until a call that was entered has committed or is undone. */
+/* request_wait.c. Wait until a call that was entered has committed or is undone. */
 void hx_commit_await(struct hx_request *request);
 /* Before another agreement: the calls of this communicator that have been made commit first. */
 void hx_commits_await(struct hx_comm *comm);
