@@ -4,6 +4,7 @@
 #include "hier/compose/composer.h"
 #include "intra/algorithms/algorithms.h"
 #include "runtime/base/error.h"
+#include "runtime/plan/lane.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -117,6 +117,3 @@ int hx_candidate_find(const struct hx_candidate *candidates, int n, const char *
 
 /* The plan of rank. NULL after an error. */
 struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct hx_candidate *candidate);
-
-/* The local rank that carries lane on a node of n ranks, and the first local rank that lane covers (lane == lanes: n). */
-static inline int hx_lane_carrier(int lane, int lanes, int n) { return (int)((int64_t)lane * n / lanes); }

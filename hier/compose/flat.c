@@ -15,6 +15,7 @@
  */
 #include "hier/compose/algorithm_list.h"
 #include "hier/compose/composer.h"
+#include "runtime/plan/lane.h"
 
 /* The first local rank of a channel's part of a node. */
 static int begins(const struct composer *c, int channel, int node)

@@ -3,6 +3,7 @@
 #include "inter/fabric/fabric.h"
 #include "runtime/base/error.h"
 #include "topo/place.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,14 +194,15 @@ void hx_address_profile(const struct hx_net *net, const void *address, size_t by
 {
     uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
     const struct address_blob *blob = (const struct address_blob *)buffer;
+    const char *provider = net->is_open ? net->info->fabric_attr->prov_name : net->provider;
 
     if (blob_read(0, address, bytes, buffer) == HX_SUCCESS && blob->links > 0)
-        hx_profile_cost(net->info, blob->links, endpoints_count(blob), blob->link_mbits * 1e6, out);
+        hx_profile_cost(provider, blob->links, endpoints_count(blob), blob->link_mbits * 1e6, out);
     else /* never after start-up: there all ranks have checked this address */
-        hx_profile_cost(net->info, 1, 1, 0, out);
+        hx_profile_cost(provider, 1, 1, 0, out);
 }
 
-hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)
+hx_status_t hx_edge_make(struct hx_net *net, int peer, const void *data, size_t bytes, struct hx_edge **out)
 {
     uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
     const struct address_blob *blob = (const struct address_blob *)buffer, *own = net->own_address;
@@ -209,10 +211,6 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
     hx_status_t status;
     int npaths;
 
-    if (peer < 0 || peer >= net->nranks || peer == net->rank)
-        return hx_fail(HX_ERR_INTERNAL, "rank %d cannot connect to rank %d of %d", net->rank, peer, net->nranks);
-    if (net->edges[peer])
-        return HX_SUCCESS;
     if (net->nrails_published == 0)
         return hx_fail(HX_ERR_INTERNAL, "rank %d connects before it has published its address", net->rank);
     if ((status = blob_read(peer, data, bytes, buffer)) != HX_SUCCESS ||
@@ -234,6 +232,29 @@ hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, s
         return status;
     }
     hx_recvs_reserve(net, edge->write_bytes > 0 ? 2 : 1); /* for credits, and for invitations */
-    net->edges[peer] = edge;
+    *out = edge;
+    return HX_SUCCESS;
+}
+
+hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *data, size_t bytes)
+{
+    if (peer < 0 || peer >= net->nranks || peer == net->rank)
+        return hx_fail(HX_ERR_INTERNAL, "rank %d cannot connect to rank %d of %d", net->rank, peer, net->nranks);
+    return net->edges[peer] ? HX_SUCCESS : hx_edge_make(net, peer, data, bytes, &net->edges[peer]);
+}
+
+hx_status_t hx_address_adopt(struct hx_net *net, int peer, const void *data, size_t bytes)
+{
+    uint8_t buffer[BLOB_MAX_BYTES] BLOB_ALIGNED;
+    const struct address_blob *blob = (const struct address_blob *)buffer;
+    hx_status_t status = blob_read(peer, data, bytes, buffer);
+
+    if (status != HX_SUCCESS)
+        return status;
+    if (net->is_open)
+        return HX_SUCCESS;
+    memcpy(net->provider, blob->provider, sizeof(net->provider));
+    net->match_bits = blob->match_bits;
+    snprintf(net->text, sizeof(net->text), "libfabric provider %s without an endpoint on this rank so far: HX_ENDPOINTS", net->provider);
     return HX_SUCCESS;
 }

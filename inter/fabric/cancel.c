@@ -105,7 +105,7 @@ int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t the
 
 int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 {
-    if (net->broken || op->done != 0)
+    if (net->broken || op->done != 0 || hx_meeting_cancel(net, op))
         return 1;
     if (op->give_up > 0 && hx_deadline_passed(op->give_up) && !op->is_cut_off) {
         op->is_cut_off = 1;
@@ -166,6 +166,7 @@ void hx_net_break(struct hx_net *net, hx_status_t why)
         if (chunk->kind == HX_CHUNK_RECV) /* the close may take longer than this rank waits */
             fi_cancel(&chunk->path->rail->ep->fid, &chunk->context);
     hx_endpoints_close(net);
+    hx_meetings_break(net, why);
     for (chunk = NULL; (chunk = hx_chunk_next(net, chunk)); chunk->op = NULL)
         if (chunk->op)
             message_break(chunk->op, chunk->op->failed ? chunk->op->failed : why);

@@ -80,7 +80,7 @@ static int sends_left(const struct hx_net *net)
 
     for (int i = 0; i < net->nrails; i++)
         sends += net->rails[i].sends_in_flight;
-    return sends > 0 || net->active;
+    return sends > 0 || net->active || hx_meetings_have_news(net);
 }
 
 int hx_any_edge_is_gone(const struct hx_net *net)
@@ -125,6 +125,7 @@ int hx_net_close(struct hx_net *net, int orderly)
             hx_invites_drop(net->edges[i], 0, UINT64_MAX);
             free(net->edges[i]);
         }
+    hx_meetings_close(net);
     free(net->edges);
     free(net->own_address);
     free(net->sockets);

@@ -183,6 +183,8 @@ int hx_net_progress(struct hx_net *net)
     }
     if (breaks(net)) /* now, because the program may never call again */
         return -(int)net->broken;
+    if (net->unmet)
+        hx_meetings_continue(net);
     if (net->active)
         hx_edges_retry(net);
     if (net->unguarded)

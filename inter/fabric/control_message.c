@@ -144,13 +144,21 @@ void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes
     enum hx_control_kind kind = chunk->control;
     struct hx_edge *edge = chunk->edge, *from;
     struct hx_packet control;
+    int stranger;
 
     memcpy(&control, chunk->mailbox->bounce->base, hx_control_bytes(kind));
     chunk->mailbox->posted = 0;
     hx_chunk_release(net, chunk);
+    if (kind == HX_CONTROL_MESSAGE && bytes == hx_control_bytes(kind) && control.message.kind == HX_MESSAGE_ADDRESS &&
+        (stranger = hx_proof_sender(net, kind, &control, bytes)) >= 0) {
+        hx_meeting_heard(net, stranger, &control.message);
+        return;
+    }
     from = hx_proof_check(net, kind, edge, &control, bytes);
     if (from)
         from->has_arrivals = 1;
+    if (from && net->edges[from->peer] != from)
+        hx_meeting_note(net, from->peer);
     if (from && kind == HX_CONTROL_CREDIT)
         hx_credit_arrived(net, from, &control.credit);
     else if (from && kind == HX_CONTROL_INVITE)
@@ -188,6 +196,8 @@ void hx_control_message_send(struct hx_net *net, int peer, const struct hx_contr
 {
     struct hx_edge *edge = net->edges[peer];
 
+    if (!edge)
+        hx_meeting_tell(net, peer);
     if (net->broken || !edge || is_out_of_reach(edge) || edge->must_resend || message_send(net, edge, message) == 0)
         return;
     edge->must_resend = 1;
@@ -198,7 +208,9 @@ int hx_control_message_deliver(struct hx_net *net, int peer, const struct hx_con
 {
     struct hx_edge *edge = net->edges[peer];
 
-    if (net->broken || !edge || edge->gone)
+    if (!edge)
+        return hx_meeting_deliver(net, peer);
+    if (net->broken || edge->gone)
         return -1;
     if (edge->control_messages >= DELIVERIES_MAX) /* the end of one of them wakes this rank */
         return 0;

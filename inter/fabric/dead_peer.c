@@ -259,15 +259,13 @@ static void lost_end(struct hx_net *net, uint64_t now)
     hx_net_break_soon(net, HX_ERR_TRANSPORT);
 }
 
-int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message *message)
+/* message: NULL: the peer is not to be asked. */
+static int edge_check(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)
 {
-    struct hx_edge *edge = net->edges[peer];
     uint64_t now = now_ns();
     struct hx_late_peer *late;
     int again; /* another endpoint of its host, or this one to another rank, was silent for long */
 
-    if (net->broken || !edge)
-        return 0;
     if (!(late = edge->gone ? NULL : late_of(net, edge, now)))
         return edge->gone;
     if (now - late->seen > PATIENCE_NS) /* this rank has made no check for a while, so an answer may be unread */
@@ -290,16 +288,27 @@ int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message 
         edge->silent = !edge->refuses;
         hx_edge_mark_gone(net, edge);
         late_end(late);
-    } else if (now >= late->ask_at && (late->connected || !net->traits->kernel_answers) && hx_control_message_ask(net, edge, message) == 0) {
+    } else if (message && now >= late->ask_at && (late->connected || !net->traits->kernel_answers) && hx_control_message_ask(net, edge, message) == 0) {
         late->ask_at = now + late->interval;
         late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
     }
     return edge->gone;
 }
 
+int hx_peer_check(struct hx_net *net, int peer, const struct hx_control_message *message)
+{
+    struct hx_edge *edge;
+
+    if (!net->edges[peer] && hx_meeting_check(net, peer))
+        return 1;
+    if (net->broken || !(edge = net->edges[peer] ? net->edges[peer] : hx_meeting_edge(net, peer)))
+        return 0;
+    return edge_check(net, edge, edge == net->edges[peer] ? message : NULL); /* a peer that knows no address of this rank cannot answer */
+}
+
 int hx_peer_has_ended(const struct hx_net *net, int peer)
 {
-    const struct hx_edge *edge = net->edges[peer];
+    const struct hx_edge *edge = net->edges[peer] ? net->edges[peer] : hx_meeting_edge(net, peer);
 
     return edge && (edge->refuses || edge->process_ended);
 }

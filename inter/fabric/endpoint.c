@@ -138,35 +138,24 @@ static void rails_take(struct hx_net *net, struct hx_nic_choice *choice)
     net->link_bits = choice->nics[0].rate_bits;
 }
 
-/* Open the best provider that is not among refused. If libfabric cannot open it, *refusal says why, and the error is not logged. */
-static hx_status_t net_try(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
-                           const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_refusal *refusal,
-                           struct hx_net **out)
+/* Open the endpoints of the best provider that is not among refused. If libfabric cannot open it, *refusal says why, and the error is not
+ * logged. */
+static hx_status_t endpoints_open(struct hx_net *net, const struct hx_net_refusals *refused, struct hx_refusal *refusal)
 {
-    struct hx_net *net = calloc(1, sizeof(*net));
+    const struct hx_env *env = net->env;
     struct hx_nic_choice choice = {0};
-    hx_status_t status;
+    hx_status_t status = hx_negotiate(env, &net->whole_seat, refused, &choice);
 
     *refusal = (struct hx_refusal){.call = HX_OPEN_NONE};
-    if (!net)
-        return hx_fail(HX_ERR_NOMEM, "no memory for a network endpoint");
-    net->rank = rank;
-    net->nranks = nranks;
-    net->seat = seat->index;
-    hx_proofs_open(net, key);
-    net->wait_fd = -1;
-    net->guard_ns = HX_GUARD_NS_MIN;
-    net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
-    status = net->edges ? hx_negotiate(env, seat, refused, &choice)
-                                : hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
     if (status == HX_SUCCESS) {
         rails_take(net, &choice);
         limits_set(net, env);
+        hx_regions_reopen(net);
         net->peeks_unexpected = hx_provider_has_faults(net->traits);
         status = hx_sink_prepare(net);
     }
     if (status == HX_SUCCESS && hx_offer_is_routed(net->info))
-        status = hx_files_reserve(rank, hx_files_open() + RAIL_FILES * net->nrails);
+        status = hx_files_reserve(net->rank, hx_files_open() + RAIL_FILES * net->nrails);
     if (status == HX_SUCCESS)
         status = rails_open(net, hx_fabric_test.write_bytes > 0 ? hx_fabric_test.write_bytes : (size_t)env->rdma);
     for (int i = 0; i < net->nrails && refusal->call == HX_OPEN_NONE; i++)
@@ -174,15 +163,69 @@ static hx_status_t net_try(const struct hx_env *env, int rank, int nranks, const
     for (int i = 0; i < net->nrails && status == HX_SUCCESS; i++)
         status = hx_bounce_prepare(net, &net->rails[i]);
     hx_nic_choice_free(&choice);
-    if (status != HX_SUCCESS) {
-        hx_net_close(net, 0);
+    if (status != HX_SUCCESS)
         return status;
-    }
     net->wait_fd = common_fd(net);
+    net->is_open = 1;
+    net->unmet = net->meetings != NULL;
     text_make(net);
     hx_info("%s", net->text);
+    return HX_SUCCESS;
+}
+
+/* Without endpoints. */
+static hx_status_t net_make(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                            const unsigned char key[HX_NET_KEY_BYTES], struct hx_net **out)
+{
+    struct hx_net *net = calloc(1, sizeof(*net));
+
+    if (!net)
+        return hx_fail(HX_ERR_NOMEM, "no memory for a network endpoint");
+    net->rank = rank;
+    net->nranks = nranks;
+    net->env = env;
+    net->seat = seat->index;
+    net->whole_seat = *seat;
+    hx_proofs_open(net, key);
+    net->wait_fd = -1;
+    net->unmet = 1;
+    net->guard_ns = HX_GUARD_NS_MIN;
+    net->silent_ns = (uint64_t)(1e9 * env->silent);
+    net->edges = calloc((size_t)nranks, sizeof(struct hx_edge *));
+    if (!net->edges) {
+        free(net);
+        return hx_fail(HX_ERR_NOMEM, "no memory for %d connections", nranks);
+    }
     *out = net;
     return HX_SUCCESS;
+}
+
+static hx_status_t net_open_later(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                                  const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_net **out)
+{
+    hx_status_t status = net_make(env, rank, nranks, seat, key, out);
+
+    if (status == HX_SUCCESS)
+        (*out)->not_tried = refused;
+    return status;
+}
+
+static hx_status_t net_try(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                           const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_refusal *refusal,
+                           struct hx_net **out)
+{
+    struct hx_net *net;
+    hx_status_t status = net_make(env, rank, nranks, seat, key, &net);
+
+    *refusal = (struct hx_refusal){.call = HX_OPEN_NONE};
+    if (status != HX_SUCCESS)
+        return status;
+    status = endpoints_open(net, refused, refusal);
+    if (status == HX_SUCCESS)
+        *out = net;
+    else
+        hx_net_close(net, 0);
+    return status;
 }
 
 static hx_status_t named_refuse(const struct hx_env *env, hx_status_t status)
@@ -218,6 +261,43 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     return HX_SUCCESS;
 }
 
+/* This rank's address must fit those of the others: it may have found another provider than they did. */
+static hx_status_t address_enter(struct hx_net *net)
+{
+    const struct hx_net_directory *directory = &net->directory;
+    uint8_t own[HX_ADDRESS_BYTES];
+    size_t own_bytes = sizeof(own), bytes = 0;
+    const char *why = NULL;
+    const void *rank0 = directory->find(directory->arg, 0, &bytes, &why);
+    hx_status_t status = hx_address_get(net, own, &own_bytes);
+
+    if (status == HX_SUCCESS)
+        status = hx_address_agree(net->rank, own, own_bytes, 0, rank0, bytes);
+    if (status == HX_SUCCESS)
+        directory->enter(directory->arg, net->rank, own, own_bytes);
+    return status;
+}
+
+hx_status_t hx_net_open_now(struct hx_net *net)
+{
+    struct hx_refusal refusal;
+    hx_status_t status = endpoints_open(net, net->not_tried, &refusal);
+
+    if (status != HX_SUCCESS && net->env->provider && refusal.call != HX_OPEN_NONE)
+        status = named_refuse(net->env, status);
+    else if (status != HX_SUCCESS)
+        status = hx_fail(status, "rank %d of the job cannot open its network endpoint: %s", net->rank, hx_last_detail());
+    if (status == HX_SUCCESS)
+        status = address_enter(net);
+    if (status == HX_SUCCESS) {
+        net->directory.opened(net->directory.arg);
+        return HX_SUCCESS;
+    }
+    net->directory.refuse(net->directory.arg, net->rank, hx_last_detail());
+    hx_net_break(net, status);
+    return status;
+}
+
 static hx_status_t net_check(const struct hx_env *env, const struct hx_net_seat *seat)
 {
     struct hx_nic_choice choice;
@@ -251,7 +331,7 @@ static int net_arm(struct hx_net *net)
     for (int i = 0; i < net->nrails; i++)
         if (net->rails[i].unread && hx_net_progress(net) != 0)
             return 1;
-    if (!net->active)
+    if (!net->active && !hx_meetings_are_due(net))
         return 0;
     poll(&(struct pollfd){.fd = net->wait_fd, .events = POLLIN}, 1, 1);
     return 1;
@@ -281,7 +361,10 @@ static const char *net_why(const struct hx_net *net)
 
 static void net_nic(const struct hx_net *net, struct hx_nic *nic)
 {
-    hx_nic_locate(net->info, nic);
+    if (net->is_open)
+        hx_nic_locate(net->info, nic);
+    else
+        *nic = (struct hx_nic){.distance = 3};
 }
 
 static unsigned net_match_bits(const struct hx_net *net)
@@ -292,6 +375,8 @@ static unsigned net_match_bits(const struct hx_net *net)
 const struct hx_net_ops hx_net_fabric = {
     .name = "fabric",
     .open = net_open,
+    .open_later = net_open_later,
+    .look_up = hx_directory_use,
     .check = net_check,
     .refusals = hx_address_refusals,
     .address = hx_address_get,

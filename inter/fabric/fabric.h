@@ -13,6 +13,24 @@ void hx_rail_close(struct hx_rail *rail); /* all but the endpoint */
 /* endpoint.c: reserve n more of the device's receives for control messages, credits and invitations */
 void hx_recvs_reserve(struct hx_net *net, size_t n);
 
+hx_status_t hx_net_open_now(struct hx_net *net); /* the endpoints of a net that was opened later. An error breaks net */
+
+/* meeting.c: connecting to a peer after start-up */
+void hx_meeting_post(struct hx_net *net, struct hx_net_op *op); /* post it once the peer is connected */
+int hx_meeting_cancel(struct hx_net *net, struct hx_net_op *op); /* 1: it waited here, and is done now */
+void hx_meeting_tell(struct hx_net *net, int peer);    /* let the runtime send its control messages once the peer is connected */
+int hx_meeting_deliver(struct hx_net *net, int peer);  /* 0: the peer is being connected; -1: it cannot be reached */
+int hx_meeting_check(struct hx_net *net, int peer);    /* 1: the peer cannot be reached */
+struct hx_edge *hx_meeting_edge(const struct hx_net *net, int peer); /* NULL: none */
+void hx_meeting_note(struct hx_net *net, int peer);    /* the peer, which has an edge here, has sent something */
+void hx_meeting_heard(struct hx_net *net, int peer, const struct hx_control_message *message);
+void hx_meetings_continue(struct hx_net *net);
+int hx_meetings_have_news(const struct hx_net *net);   /* do control messages wait? */
+int hx_meetings_are_due(const struct hx_net *net);
+void hx_meetings_break(struct hx_net *net, hx_status_t why);
+void hx_meetings_close(struct hx_net *net);
+hx_status_t hx_directory_use(struct hx_net *net, const struct hx_net_directory *directory);
+
 /* close.c */
 int hx_any_edge_is_gone(const struct hx_net *net);
 /* Returns 1 once they are closed. Returns 0 if that takes too long: then nothing that they use may be closed or unmapped. Call
@@ -24,6 +42,9 @@ int hx_net_close(struct hx_net *net, int orderly);
 /* address.c */
 hx_status_t hx_address_get(struct hx_net *net, void *blob, size_t *bytes);
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *blob, size_t bytes);
+hx_status_t hx_edge_make(struct hx_net *net, int peer, const void *blob, size_t bytes, struct hx_edge **out);
+/* What this rank needs to know of the others' endpoints before it has its own. */
+hx_status_t hx_address_adopt(struct hx_net *net, int peer, const void *blob, size_t bytes);
 hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
 void hx_address_refusals(int rank, const void *address, size_t bytes, struct hx_net_refusals *all);
 void hx_address_profile(const struct hx_net *net, const void *address, size_t bytes, struct hx_net_profile *out);
@@ -106,6 +127,7 @@ struct hx_net_op *hx_chunk_end(struct hx_net *net, struct hx_chunk *chunk);
 void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
 int hx_region_remove(struct hx_net *net, const void *base);
 void hx_regions_close(struct hx_net *net);
+void hx_regions_reopen(struct hx_net *net); /* those that were added before the endpoints opened */
 /* The registration for the rail of a buffer of at most a chunk; NULL if it is in no region, or refused. */
 const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes);
 /* Is this memory the runtime's own, so that the program does not use it after a call has failed? */
@@ -228,6 +250,8 @@ uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t matc
 /* The number of a request, as its invitation carries it. */
 uint32_t hx_number_encrypt(const struct hx_net *net, uint32_t number);
 uint32_t hx_number_decrypt(const struct hx_net *net, uint32_t encrypted);
+/* The same for a control message whose sender may not be connected: its rank, or -1. The number is not checked. */
+int hx_proof_sender(const struct hx_net *net, enum hx_control_kind kind, const struct hx_packet *control, size_t bytes);
 /* Count a forged message, and report the first. what: "a control message"; claimed: the rank that it names, -1: none. */
 void hx_forgery_note(struct hx_net *net, const char *what, int claimed);
 

@@ -172,13 +172,13 @@ void hx_recv_repost(struct hx_net *net, struct hx_chunk *chunk)
         hx_edge_activate(net, chunk->edge);
 }
 
-static hx_status_t message_check(const struct hx_net *net, const struct hx_edge *edge, const struct hx_net_op *op)
+static hx_status_t message_check(const struct hx_net *net, const struct hx_net_op *op)
 {
     if (net->broken) {
         hx_recall(net->why);
         return net->broken;
     }
-    if (!edge || op->total_bytes == 0 || op->match >> net->match_bits || hx_match_is_credit(op->match))
+    if (op->total_bytes == 0 || op->match >> net->match_bits || hx_match_is_credit(op->match))
         return hx_fail(HX_ERR_INTERNAL, "no message of %zu bytes with match id %#llx to rank %d of the job", op->total_bytes,
                        (unsigned long long)op->match, op->peer);
     return HX_SUCCESS;
@@ -201,7 +201,12 @@ void hx_message_post(struct hx_net *net, struct hx_net_op *op)
     op->is_cut_off = 0;
     for (int i = 0; i < op->nsegments; i++)
         op->total_bytes += op->segments[i].bytes;
-    status = message_check(net, edge, op);
+    op->written = 0;
+    status = message_check(net, op);
+    if (status == HX_SUCCESS && !edge) {
+        hx_meeting_post(net, op);
+        return;
+    }
     op->written = status == HX_SUCCESS && edge->write_bytes > 0 && op->total_bytes >= edge->write_bytes;
     if (status == HX_SUCCESS && hx_op_pays_credits(op) && !hx_flow_of(edge, op->flow))
         status = hx_fail(HX_ERR_NOMEM, "no memory for messages to rank %d of the job", op->peer);

@@ -241,6 +241,18 @@ struct hx_late_peer {
 };
 #define HX_LATE_PEERS_MAX 8
 
+/* A peer that is not connected yet: meeting.c */
+struct hx_meeting {
+    int peer;
+    struct hx_meeting *next;
+    struct hx_edge *edge;   /* NULL: its address is not known. The peer may not know this rank's */
+    struct hx_op_queue ops; /* messages to and from it */
+    int must_tell;          /* control messages wait too: the runtime sends them again */
+    int told, heard;        /* this rank's address was sent to the peer; something has come from the peer, so it has connected to this rank */
+    uint64_t ask_at, interval; /* ns: when to ask again; how long after that */
+    unsigned turn;          /* how often this rank has asked */
+};
+
 #define HX_PROOF_KEY_BYTES 16
 enum hx_proof_use { HX_PROOF_CONTROL, HX_PROOF_DATA, HX_PROOF_WRITE, HX_PROOFS };
 
@@ -249,6 +261,13 @@ enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: only the closing
 struct hx_net {
     struct fi_info *info; /* of the first rail: all rails have the same provider */
     const struct hx_provider_traits *traits;
+    int is_open;          /* the endpoints. Else rails has none in use */
+    int unmet;            /* 1: there are meetings, or the endpoints are not open yet */
+    struct hx_meeting *meetings;
+    struct hx_net_directory directory; /* find NULL: there is none */
+    const struct hx_env *env;
+    struct hx_net_seat whole_seat;
+    const struct hx_net_refusals *not_tried;
     uint32_t refused; /* providers that some rank could not open, a bit for each */
     struct hx_refusal refusal; /* the first that this rank could not open itself */
     int nrails, nrails_published; /* published: in the address that peers have */
@@ -296,6 +315,7 @@ struct hx_net {
     uint64_t lost_ns; /* when a short message to an unknown peer was lost; 0: none was lost, or its peer is known to be gone */
     char lost_why[160]; /* the provider's code and text */
     struct hx_net_counters count;
+    char provider[20]; /* of all ranks, by rank 0's address */
     unsigned char keys[HX_PROOFS][HX_PROOF_KEY_BYTES];
     char text[256];
     char why[HX_DETAIL_BYTES]; /* the text for broken or breaking; "": neither is set */

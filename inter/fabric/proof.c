@@ -86,6 +86,16 @@ void hx_forgery_note(struct hx_net *net, const char *what, int claimed)
                 net->info->fabric_attr->prov_name, what, rank);
 }
 
+int hx_proof_sender(const struct hx_net *net, enum hx_control_kind kind, const struct hx_packet *control, size_t bytes)
+{
+    const struct hx_proof *proof = &control->proof;
+
+    return bytes == hx_control_bytes(kind) && proof->from >= 0 && proof->from < net->nranks && proof->to == net->rank &&
+                   proof->number >> COUNT_BITS == kind && mac_of(net, kind, control) == proof->mac
+               ? proof->from
+               : -1;
+}
+
 struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender,
                                const struct hx_packet *control, size_t bytes)
 {
@@ -95,7 +105,7 @@ struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, co
     struct hx_edge *edge = NULL;
 
     if (is_whole && proof->from >= 0 && proof->from < net->nranks && proof->to == net->rank && proof->number >> COUNT_BITS == kind)
-        edge = net->edges[proof->from];
+        edge = net->edges[proof->from] ? net->edges[proof->from] : hx_meeting_edge(net, proof->from);
     if (edge && (!sender || sender == edge) && mac_of(net, kind, control) == proof->mac &&
         is_new(&edge->replay[kind], kind, proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
         return edge;

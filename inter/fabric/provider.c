@@ -92,13 +92,18 @@ static int is_named(const struct hx_provider_traits *row, const char *provider)
 
 _Static_assert(PROVIDERS <= 16, "an address has 16 bits for them");
 
-const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info)
+static const struct hx_provider_traits *traits_of(const char *provider)
 {
     const struct hx_provider_traits *row = providers;
 
-    while (row < providers + PROVIDERS - 1 && !is_named(row, info->fabric_attr->prov_name))
+    while (row < providers + PROVIDERS - 1 && !is_named(row, provider))
         row++;
     return row;
+}
+
+const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info)
+{
+    return traits_of(info->fabric_attr->prov_name);
 }
 
 const struct hx_provider_traits *hx_provider_row(unsigned number)
@@ -170,13 +175,13 @@ void hx_libfabric_prepare(void)
         }
 }
 
-void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out)
+void hx_profile_cost(const char *provider, int links, int rails, double link_bits, struct hx_net_profile *out)
 {
-    const struct hx_provider_traits *traits = hx_provider_traits(info);
+    const struct hx_provider_traits *traits = traits_of(provider);
     const double link_gb_s = traits->reaches_link_rate && link_bits > 0 ? link_bits / 8e9 : traits->cost.gb_s;
 
     *out = traits->cost;
-    out->provider = info->fabric_attr->prov_name;
+    out->provider = provider;
     out->gb_s = link_gb_s * links;
     if (traits->reaches_link_rate)
         out->stream_gb_s = link_gb_s * rails;

@@ -104,7 +104,7 @@ const char *hx_open_call_name(unsigned call);
 void hx_refusals_add(struct hx_net_refusals *all, int rank, const struct hx_refusal *refusal, uint32_t others);
 int hx_provider_has_faults(const struct hx_provider_traits *traits); /* does this libfabric have those of faults_before? */
 /* links: interfaces of a node; rails: endpoints of one rank; link_bits: rate of each link, 0: unknown */
-void hx_profile_cost(const struct fi_info *info, int links, int rails, double link_bits, struct hx_net_profile *out);
+void hx_profile_cost(const char *provider, int links, int rails, double link_bits, struct hx_net_profile *out);
 
 #define HX_EFA_PCI "0x1d0f:0xefa*" /* of any generation */
 #define HX_EFA_REMEDY "install ibverbs-providers, or use the libfabric of Amazon's EFA installer: LD_LIBRARY_PATH=/opt/amazon/efa/lib"

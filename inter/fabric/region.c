@@ -38,7 +38,7 @@ void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_mem
     size_t block_bytes = block_bytes_for(net, bytes), nblocks = (bytes + block_bytes - 1) / block_bytes;
     struct hx_region *region;
 
-    if (!net->register_local)
+    if (net->is_open && !net->register_local)
         return;
     for (region = net->regions; region; region = region->next)
         if (region->base == base)
@@ -73,6 +73,19 @@ int hx_region_remove(struct hx_net *net, const void *base)
         return 0;
     }
     return 0;
+}
+
+void hx_regions_reopen(struct hx_net *net)
+{
+    struct hx_region *before = net->regions, *region;
+
+    net->regions = NULL;
+    while ((region = before)) {
+        before = region->next;
+        if (net->register_local)
+            hx_region_add(net, region->base, region->bytes, region->kind);
+        free(region); /* it has no registrations */
+    }
 }
 
 void hx_regions_close(struct hx_net *net)

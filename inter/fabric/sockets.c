@@ -93,7 +93,7 @@ static int is_device(const void *ctx, int fd)
 
 static int uses_devices(const struct hx_net *net)
 {
-    return net->traits->has_device_file || hx_fabric_test.device != 0;
+    return net->is_open && (net->traits->has_device_file || hx_fabric_test.device != 0);
 }
 
 void hx_sockets_guard(struct hx_net *net)

@@ -397,6 +397,7 @@ void hx_failed_heard(void *arg, int peer, const struct hx_control_message *messa
     case HX_MESSAGE_STANDS: hx_stand_heard(&world->process, comm ? &comm->members : NULL, engine, peer, message); break;
     case HX_MESSAGE_SENT: sent_heard(world, peer, message); break;
     case HX_MESSAGE_AGREE: agree_heard(world, peer, message); break;
+    case HX_MESSAGE_ADDRESS: break; /* the transport's own */
     case HX_MESSAGE_P2P: hx_p2p_heard(&world->process, peer, message); break;
     }
 }

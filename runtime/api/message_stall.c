@@ -7,6 +7,7 @@
 #include "runtime/engine/failure.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/signature.h"
+#include "runtime/engine/stall.h"
 #include "runtime/engine/whereabouts.h"
 #include <stdio.h>
 #include <string.h>
@@ -103,9 +104,7 @@ static hx_status_t death(const struct hx_p2p_call *message)
     hx_watch_look(process->shared);
     if (message->peer->row < 0) {
         const struct hx_control_message asks = question(message);
-        if (hx_registry.net->ask(process->net, rank, &asks))
-            hx_watch_tell_gone(process->shared, process->net, rank);
-        hx_stand_late(&comm_of(message)->world->process, rank);
+        hx_late_ask(&comm_of(message)->world->process, rank, &asks, 0);
     }
     if (!atomic_load_explicit(&process->shared->table[rank].dead, memory_order_relaxed) || has_arrived(message))
         return HX_SUCCESS;

@@ -106,14 +106,21 @@ static hx_status_t death_fail(const struct hx_run *run, int rank)
     return absence_fail(run, rank, hx_watch_end(engine->process->shared, engine->pairs ? rank : engine->members->ranks[rank], end));
 }
 
-/* The next living rank on the node of rank. It sees whether rank lives. -1: there is none. */
+static int is_addressed(const struct hx_process *process, int rank)
+{
+    /* relaxed: this does not read the address */
+    return atomic_load_explicit(&process->shared->table[rank].address_state, memory_order_relaxed) == HX_ADDRESS_THERE;
+}
+
+/* The next living rank on the node of rank that can be reached. It sees whether rank lives. -1: there is none. */
 static int mate_of(const struct hx_process *process, int rank)
 {
     const struct hx_job_entry *table = process->shared->table;
 
     for (int i = 1; i < process->size; i++) {
         int other = (rank + i) % process->size;
-        if (table[other].node == table[rank].node && !atomic_load_explicit(&table[other].dead, memory_order_relaxed))
+        if (table[other].node == table[rank].node && !atomic_load_explicit(&table[other].dead, memory_order_relaxed) &&
+            is_addressed(process, other))
             return other;
     }
     return -1;
@@ -128,12 +135,14 @@ static void peer_ask(const struct hx_process *process, int rank, const struct hx
 void hx_late_ask(struct hx_process *process, int rank, const struct hx_control_message *question, uint64_t waited_ns)
 {
     const struct hx_control_message lives = {.kind = HX_MESSAGE_ASKS, .rank = rank, .context = -1};
-    int mate;
+    const int is_known = is_addressed(process, rank), mate = is_known && waited_ns <= MATE_NS ? -1 : mate_of(process, rank);
 
     peer_ask(process, rank, question);
     hx_stand_late(process, rank);
-    if (waited_ns > MATE_NS && (mate = mate_of(process, rank)) >= 0)
+    if (mate >= 0)
         peer_ask(process, mate, &lives);
+    else if (!is_known) /* it has no endpoint, and all ranks of its node that have one are gone */
+        hx_watch_tell(process->shared, rank, 0);
 }
 
 /* Fail if a rank of the call has died. No rank can finish such a call: even a rank that does not wait for the dead one may wait for a rank

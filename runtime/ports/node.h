@@ -55,7 +55,6 @@
 #define HX_CONTEXT_BITS 15
 #define HX_CONTEXTS (1 << HX_CONTEXT_BITS)
 _Static_assert(HX_CONTEXTS == HX_COMM_NUMBERS * HX_COMM_CONTEXTS, "a communicator's contexts follow from its number");
-#define HX_ADDRESS_BYTES 256
 
 struct hx_flag {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t epoch; /* (call << HX_SLICE_BITS) + slices done */
@@ -253,12 +252,18 @@ struct hx_node_header {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t probe_line; /* the second writes it, and the first measures how long reading takes */
 };
 
-struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead, ended and finished */
+/* Addresses that become known after start-up: who changes NONE to WRITING writes the address. */
+enum hx_address_state { HX_ADDRESS_NONE, HX_ADDRESS_WRITING, HX_ADDRESS_THERE, HX_ADDRESS_REFUSED /* it is a text: why there is none */ };
+
+struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead to address_state */
     int32_t node;
     int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
     _Atomic uint16_t dead;          /* not 0: a rank of this node has found it dead; ranks found earlier have lower numbers */
     _Atomic uint16_t ended;         /* 1: if it is dead, its process has certainly ended. 0: it is unreachable, and may run on */
     _Atomic uint16_t finished;      /* 1: a rank of this node knows that this rank leaves, in hx_finalize */
+    _Atomic int32_t wanted;         /* 1 + a rank of another node that waits until this rank, of this node, opens an endpoint; or 0 */
+    _Atomic uint32_t address_state; /* enum hx_address_state. THERE and REFUSED are stored with release; who reads the address acquires it */
+    uint32_t opened_first;          /* 1: it opened its endpoints at start, so its address came with the table */
     uint32_t address_bytes;
     unsigned char address[HX_ADDRESS_BYTES];
 };

@@ -77,6 +77,8 @@ struct hx_net_counters {
     uint64_t forged;           /* dropped because they had no proof of the job or of the call */
 };
 
+#define HX_ADDRESS_BYTES 256 /* of a rank's address, at most */
+
 #define HX_CORE_SPARED_GB_S 1000 /* devices move bytes by themselves */
 
 /* Properties of a provider that the planner assumes until they are measured. The same on all ranks, which agree on the provider. */
@@ -106,7 +108,8 @@ enum hx_control_message_kind {
     HX_MESSAGE_ABORTED,  /* a rank of the job has called hx_abort: it counts as dead */
     HX_MESSAGE_SENT,     /* an answer to ASKS with a doubt: the sender did send the dropped message, in a call with this signature */
     HX_MESSAGE_P2P,      /* a record of a message between two ranks, sent by deliver */
-    HX_MESSAGE_AGREE     /* the sender's part in the agreements of a communicator: runtime/engine/agree.h */
+    HX_MESSAGE_AGREE,    /* the sender's part in the agreements of a communicator: runtime/engine/agree.h */
+    HX_MESSAGE_ADDRESS   /* the address of a rank, for the transport itself: inter/fabric/meeting.c */
 };
 #define HX_MESSAGE_RANKS 96
 #define HX_UNREACHABLE(rank) (~(rank)) /* in dead: the rank may run on, but could not be reached. The inverse too */
@@ -116,9 +119,11 @@ enum hx_control_message_kind {
 struct hx_control_message {
     int32_t kind;    /* enum hx_control_message_kind */
     int32_t rank;    /* FAILED: the rank of the communicator on which it has failed first; ASKS: the rank of the job that is late; STANDS:
-                      * the rank of the job that the answer is about */
-    int32_t status;  /* FAILED: an hx_status_t, what the communicator has failed with; AGREE: 1: the sender waits for the receiver's part */
-    int32_t context; /* ASKS, STANDS, SENT: of the call of the rank that asks; FAILED, AGREE: of the communicator's blocking calls */
+                      * the rank of the job that the answer is about; ADDRESS: the rank of the job whose address this is */
+    int32_t status;  /* FAILED: an hx_status_t, what the communicator has failed with; AGREE: 1: the sender waits for the receiver's part;
+                      * ADDRESS: 1: that rank could not open an endpoint, and the bytes say why */
+    int32_t context; /* ASKS, STANDS, SENT: of the call of the rank that asks; FAILED, AGREE: of the communicator's blocking calls;
+                      * ADDRESS: the rank of the job that the sender wants to reach, or -1 */
     uint64_t call;   /* ASKS, STANDS: number of that call in the context; 0: not given */
     struct hx_signature signature; /* ASKS, SENT */
     uint32_t generation; /* of the context: see struct hx_comm_id */
@@ -130,6 +135,10 @@ struct hx_control_message {
         } doubt; /* ASKS: the message from the receiver of this control message that was dropped in that call. Proof 0: none was dropped */
         int32_t dead[HX_MESSAGE_RANKS];     /* DEAD: of the job; negative: HX_UNREACHABLE of it */
         char text[4 * HX_MESSAGE_RANKS];    /* FAILED: why */
+        struct {
+            uint64_t length;
+            unsigned char bytes[HX_ADDRESS_BYTES];
+        } address; /* ADDRESS */
         struct {
             int32_t dead;                    /* ABORTED: the rank, where dead[0] is, and its text */
             char text[4 * HX_MESSAGE_RANKS - 4];
@@ -172,8 +181,23 @@ struct hx_net_refusals {
     char text[508];     /* each with the first reason, as in: efa (fi_domain on rank 1: Permission denied), psm3 */
 };
 
-struct hx_net; /* an open endpoint */
+struct hx_net; /* this rank's endpoints, open or not yet */
 struct hx_nic; /* topo/nic.h */
+
+/* What the ranks of this node know together: the addresses of the ranks of the job. The runtime keeps it (runtime/start/directory.c). A rank
+ * that opens its endpoints after start-up enters its address there, and the transport tells other nodes. */
+struct hx_net_directory {
+    void *arg;
+    /* The address of a rank, of *bytes. NULL: not known yet; or *why, unless NULL: that rank could not open an endpoint. */
+    const void *(*find)(void *arg, int rank, size_t *bytes, const char **why);
+    void (*enter)(void *arg, int rank, const void *address, size_t bytes); /* the first address of a rank is kept */
+    void (*refuse)(void *arg, int rank, const char *why);                  /* enter, instead of an address, why there is none */
+    /* A rank of the node of peer, another than peer, that lives and has a known address: one after the other as turn grows. -1: none. */
+    int (*gate)(void *arg, int peer, unsigned turn);
+    void (*want)(void *arg, int rank, int by); /* rank `by` of another node waits for this rank of this node: wake it */
+    int (*wanted)(void *arg);                  /* the last rank that waits so for this one, once; -1: none */
+    void (*opened)(void *arg);                 /* this rank's endpoints are open now */
+};
 
 struct hx_net_ops {
     const char *name;
@@ -183,6 +207,13 @@ struct hx_net_ops {
      * HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
     hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
                         const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_net **net);
+    /* The same without endpoints: they open when this rank first needs them, or when another rank wants to reach it. Until then there is no
+     * address. Everything that is passed stays valid until close. */
+    hx_status_t (*open_later)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
+                              const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_net **net);
+    /* Where to find the addresses of ranks that are not connected. The first message to such a rank connects. The address of rank 0 is
+     * there already. Errors: as of connect. */
+    hx_status_t (*look_up)(struct hx_net *net, const struct hx_net_directory *directory);
     /* For a job that needs no network: are the provider and the interfaces that env names there? The errors are those of open. */
     hx_status_t (*check)(const struct hx_env *env, const struct hx_net_seat *seat);
     /* Add the providers that this rank could not open, by its address. */

@@ -3,7 +3,7 @@
  * The exchange between ranks that starts a job, in three fences of the bootstrap:
  *   1  rank 0 puts its version, a secret, its JOB settings and the facts by which plans are chosen (job_facts.c)
  *   2  inside the node's join: all ranks of a node have met
- *   3  the leader (lowest rank) of each node puts one value: the ranks of the node and their addresses. Leaders read the nodes' values one
+ *   3  the leader (lowest rank) of each node puts one value: the ranks of the node and their addresses, if they have one. Leaders read the nodes' values one
  *      after the other. The lowest rank that no value named so far is the leader of the next node. This file does fence 3.
  *
  * If some ranks could not open a provider and the others use it, fence 3 is repeated: no rank uses the provider any more. Each such round
@@ -82,14 +82,20 @@ static void place_tell(struct hx_world *world, const struct hx_place *place)
         world->process.shared->table[world->process.rank].place[k] = ids[k] <= INT16_MAX ? (int16_t)ids[k] : -1;
 }
 
+/* The ranks that open their endpoints at start divide the interfaces among themselves. The others do so as if all ranks had endpoints. */
 struct hx_net_seat hx_world_seat(const struct hx_world *world)
 {
     const struct hx_shared *shared = world->process.shared;
     const struct hx_job_entry *mine = &shared->table[world->process.rank];
-    struct hx_net_seat seat = {.of_node = shared->me, .on_node = shared->n};
+    const int first = hx_opens_at_start(world->process.env, shared->me, shared->n);
+    struct hx_net_seat seat = {0};
 
     for (int i = 0; i < shared->n; i++) {
         const struct hx_job_entry *other = &shared->table[shared->ranks[i]];
+        if (first && !hx_opens_at_start(world->process.env, i, shared->n))
+            continue;
+        seat.of_node += i < shared->me;
+        seat.on_node++;
         if (other->place[0] != mine->place[0] || other->place[1] != mine->place[1])
             continue;
         seat.index += i < shared->me;
@@ -189,7 +195,10 @@ static int node_enter(struct hx_world *world, const unsigned char *value, size_t
         entry->node = id + 1; /* 0: no value has named this rank yet */
         memcpy(entry->place, head.place, sizeof(entry->place));
         entry->address_bytes = (uint32_t)head.address_bytes;
+        entry->opened_first = head.address_bytes > 0;
         memcpy(entry->address, at, (size_t)head.address_bytes);
+        /* relaxed: table_state is stored with release */
+        atomic_store_explicit(&entry->address_state, entry->opened_first ? HX_ADDRESS_THERE : HX_ADDRESS_NONE, memory_order_relaxed);
         at += head.address_bytes;
     }
     if (leader == 0) {
@@ -240,10 +249,12 @@ static hx_status_t networks_agree(const struct hx_world *world)
     hx_status_t status = HX_SUCCESS;
 
     for (int rank = 0; world->process.net && rank < world->process.size; rank++)
-        hx_registry.net->refusals(rank, table[rank].address, table[rank].address_bytes, &header->refused);
+        if (table[rank].address_bytes > 0)
+            hx_registry.net->refusals(rank, table[rank].address, table[rank].address_bytes, &header->refused);
     for (int rank = 1; status == HX_SUCCESS && world->process.net && rank < world->process.size; rank++)
-        status = hx_registry.net->agree(rank, table[rank].address, table[rank].address_bytes, 0, table[0].address,
-                                        table[0].address_bytes);
+        if (table[rank].address_bytes > 0)
+            status = hx_registry.net->agree(rank, table[rank].address, table[rank].address_bytes, 0, table[0].address,
+                                            table[0].address_bytes);
     header->is_final = status == HX_SUCCESS || header->refused.providers == known;
     return header->is_final ? status : HX_SUCCESS;
 }
@@ -286,13 +297,14 @@ static void table_complete(struct hx_world *world, int round, hx_status_t fenced
         *failure = header->failure;
 }
 
-/* Open this rank's endpoints, or open them again without the providers that some rank could not open. */
+/* Open this rank's endpoints, if it is one that does so at start, or open them again without the providers that some rank could not open. */
 static hx_status_t net_open(struct hx_world *world)
 {
     struct hx_job_entry *mine = &world->process.shared->table[world->process.rank];
     const struct hx_env *env = world->process.env;
     const struct hx_net_seat seat = hx_world_seat(world);
-    size_t bytes = HX_ADDRESS_BYTES;
+    const int now = hx_opens_at_start(env, world->process.shared->me, world->process.shared->n);
+    size_t bytes = now ? HX_ADDRESS_BYTES : 0;
     hx_status_t status;
 
     if (world->process.shared->n == world->process.size)
@@ -300,12 +312,12 @@ static hx_status_t net_open(struct hx_world *world)
     if (world->process.net)
         hx_registry.net->close(world->process.net, 0);
     world->process.net = NULL;
-    status = hx_registry.net->open(env, world->process.rank, world->process.size, &seat, world->net_key,
-                                   &world->process.shared->header->refused, &world->process.net);
-    if (status == HX_SUCCESS) {
+    status = (now ? hx_registry.net->open : hx_registry.net->open_later)(env, world->process.rank, world->process.size, &seat, world->net_key,
+                                                                         &world->process.shared->header->refused, &world->process.net);
+    if (status == HX_SUCCESS)
         hx_registry.net->listen(world->process.net, hx_failed_heard, world);
+    if (status == HX_SUCCESS && now)
         status = hx_registry.net->address(world->process.net, mine->address, &bytes);
-    }
     mine->address_bytes = (uint32_t)bytes;
     return status;
 }

@@ -18,17 +18,17 @@
 
 #define TELL_NS 200000000 /* time in which rank 0 can write a line */
 
+/* Ranks that open their endpoints at start connect to each other at start. The others connect at first need. */
 static hx_status_t peers_connect(struct hx_world *world)
 {
-    for (int rank = 0; rank < world->process.size; rank++) {
-        const struct hx_job_entry *entry = &world->process.shared->table[rank];
-        hx_status_t status;
-        if (world->process.shared->table[rank].node == world->process.shared->table[world->process.rank].node)
-            continue;
-        if ((status = hx_registry.net->connect(world->process.net, rank, entry->address, entry->address_bytes)) != HX_SUCCESS)
-            return status;
-    }
-    return HX_SUCCESS;
+    const struct hx_job_entry *table = world->process.shared->table, *mine = &table[world->process.rank];
+    const struct hx_net_directory directory = hx_directory_of(world);
+    hx_status_t status = hx_registry.net->look_up(world->process.net, &directory);
+
+    for (int rank = 0; mine->opened_first && status == HX_SUCCESS && rank < world->process.size; rank++)
+        if (table[rank].node != mine->node && table[rank].opened_first)
+            status = hx_registry.net->connect(world->process.net, rank, table[rank].address, table[rank].address_bytes);
+    return status;
 }
 
 static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
@@ -188,7 +188,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
         return status;
     world->process.demotes = per_cpu <= 1.0 && hx_can_demote();
     hx_waiter_init(&world->process.waiter, world->process.shared, per_cpu, (int)world->process.env->spin);
-    world->process.waiter.net = world->process.net;
+    world->process.waiter.net = world->process.shared->table[world->process.rank].opened_first ? world->process.net : NULL;
     world->process.waiter.net_ops = hx_registry.net;
     if ((status = hx_comm_numbers_open(world)) != HX_SUCCESS || (status = hx_comm_make(world, NULL, world->process.size, &id, &comm)) != HX_SUCCESS)
         return status;

@@ -51,6 +51,10 @@ void hx_constants_settle(struct hx_world *world, const struct hx_place *place, i
 /* exchange.c: fence 3. Leaves in *failure what any rank has failed in; an error of the fence itself is returned. */
 hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *place, struct hx_failure *failure);
 
+/* directory.c: does this rank of a node of n ranks open its network endpoints at start? */
+int hx_opens_at_start(const struct hx_env *env, int local, int n);
+struct hx_net_directory hx_directory_of(struct hx_world *world);
+
 /* job_facts.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them. seconds: as in struct hx_opening.
  * choices: those of rank 0's world.
  * Errors: HX_ERR_NOMEM, HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */

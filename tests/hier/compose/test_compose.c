@@ -3,6 +3,7 @@
  * equal on all ranks is. */
 #include "hier/planner.h"
 #include "runtime/plan/check.h"
+#include "runtime/plan/lane.h"
 #include "runtime/plan/print.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,8 +105,11 @@ static void lanes_cover_local_ranks(void **state)
                 int from = hx_lane_carrier(lane, lanes, n), to = hx_lane_carrier(lane + 1, lanes, n);
                 assert_in_range(from, 0, n - 1);
                 assert_true(from <= to); /* so the lanes' ranges together are 0 .. n-1, each once */
-                if (lanes <= n)
-                    assert_true(from < to); /* everybody carries for whom it covers */
+                if (lanes > n)
+                    continue;
+                assert_true(from < to); /* everybody carries for whom it covers */
+                for (int local = from; local < to; local++)
+                    assert_int_equal(hx_lane_carried(local, lanes, n), local == from ? lane : -1);
             }
         }
 }

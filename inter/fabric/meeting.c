@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Meetings: connecting to a peer after start-up. At start-up only some ranks of each node open endpoints (HX_ENDPOINTS), and each of those
+ * knows the addresses of the others: they are gates to their nodes. The others open their endpoints at first need.
+ *
+ *   a wants b, which is on another node. Neither has an endpoint.
+ *   a            opens, enters its address in the directory of its node, and sends it to a gate of b's node. It says that it wants b
+ *   the gate     enters a's address in the directory of b's node, and wakes b
+ *   b            opens likewise, connects to a, and sends its address to a, as the rank that it wants
+ *   a            connects to b, and sends its own address back. Now both know each other
+ *
+ * If b is open already, the gate sends b's address to a, and a turns to b. Whoever waits asks again in growing intervals, one gate after the
+ * other, so a lost message does no harm, and a gate that computes does not hold up the others. Until the peer has sent something, it may not
+ * know this rank. Then it could not tell from whom a message is, so messages wait here. They also wait until this rank has sent its address:
+ * with some providers a message that is not expected yet stops those that come after it (unexpected.c).
+ *
+ * Only a gate's progress carries an address to a node, as only its endpoint can be reached. If all gates of both nodes compute for long,
+ * the first message between two other ranks waits for one of them.
+ */
+#include "inter/fabric/fabric.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/error.h"
+#include "runtime/base/log.h"
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ASK_NS_MIN UINT64_C(4000000)
+#define ASK_NS_MAX UINT64_C(200000000)
+
+static uint64_t now_ns(void)
+{
+    return hx_clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+hx_status_t hx_directory_use(struct hx_net *net, const struct hx_net_directory *directory)
+{
+    const char *why = NULL;
+    size_t bytes = 0;
+    const void *rank0 = directory->find(directory->arg, 0, &bytes, &why);
+
+    net->directory = *directory;
+    return rank0 ? hx_address_adopt(net, 0, rank0, bytes) : hx_fail(HX_ERR_INTERNAL, "rank 0 has no network address");
+}
+
+/* ---- the list */
+
+static struct hx_meeting *meeting_find(const struct hx_net *net, int peer)
+{
+    struct hx_meeting *m = net->meetings;
+
+    while (m && m->peer != peer)
+        m = m->next;
+    return m;
+}
+
+/* The meeting with a peer that is not connected. Opens this rank's endpoints. NULL: net is broken, or there is no such peer; the text is
+ * this thread's last detail. */
+static struct hx_meeting *meeting_of(struct hx_net *net, int peer)
+{
+    struct hx_meeting *m = meeting_find(net, peer);
+
+    if (m || net->broken)
+        return m;
+    if (!net->directory.find || peer < 0 || peer >= net->nranks || peer == net->rank) {
+        hx_fail(HX_ERR_INTERNAL, "rank %d of the job is not connected to rank %d", net->rank, peer);
+        return NULL;
+    }
+    if (!net->is_open && hx_net_open_now(net) != HX_SUCCESS)
+        return NULL;
+    if (!(m = calloc(1, sizeof(*m)))) {
+        hx_fail(HX_ERR_NOMEM, "no memory for the connection to rank %d", peer);
+        return NULL;
+    }
+    *m = (struct hx_meeting){.peer = peer, .next = net->meetings, .interval = ASK_NS_MIN};
+    net->meetings = m;
+    net->unmet = 1;
+    return m;
+}
+
+static void meeting_remove(struct hx_net *net, struct hx_meeting *m)
+{
+    struct hx_meeting **link = &net->meetings;
+
+    while (*link != m)
+        link = &(*link)->next;
+    *link = m->next;
+    net->unmet = !net->is_open || net->meetings;
+    free(m);
+}
+
+static struct hx_net_op *op_take(struct hx_meeting *m)
+{
+    struct hx_net_op *op = m->ops.head;
+
+    if (op)
+        m->ops.head = op->next;
+    return op;
+}
+
+static void ops_fail(struct hx_meeting *m, hx_status_t status)
+{
+    struct hx_net_op *op;
+
+    while ((op = op_take(m))) {
+        hx_detail_keep(op->why);
+        op->done = -(int)status;
+    }
+}
+
+/* The peer cannot be connected. This thread's last detail says why. */
+static void meeting_fail(struct hx_net *net, struct hx_meeting *m, hx_status_t status)
+{
+    ops_fail(m, status);
+    meeting_remove(net, m);
+}
+
+struct hx_edge *hx_meeting_edge(const struct hx_net *net, int peer)
+{
+    const struct hx_meeting *m = meeting_find(net, peer);
+
+    return m ? m->edge : NULL;
+}
+
+/* Both know each other: send and receive what waits. */
+static void meeting_end(struct hx_net *net, struct hx_meeting *m)
+{
+    struct hx_net_op *op;
+
+    hx_debug("connected to rank %d of the job", m->peer);
+    net->edges[m->peer] = m->edge;
+    if (m->must_tell) {
+        m->edge->must_resend = 1;
+        hx_edge_activate(net, m->edge);
+    }
+    while ((op = op_take(m)))
+        hx_message_post(net, op);
+    meeting_remove(net, m);
+}
+
+void hx_meeting_note(struct hx_net *net, int peer)
+{
+    struct hx_meeting *m = meeting_find(net, peer);
+
+    m->heard = 1;
+    if (m->told)
+        meeting_end(net, m);
+}
+
+/* ---- addresses */
+
+/* Send the address of a rank, or why it has none. wants: the rank that this one wants to reach, or -1. 0, or -FI_EAGAIN. */
+static int address_send(struct hx_net *net, struct hx_edge *edge, int rank, int wants)
+{
+    const struct hx_net_directory *directory = &net->directory;
+    struct hx_packet control = {.message = {.kind = HX_MESSAGE_ADDRESS, .rank = rank, .context = wants}};
+    const char *why = NULL;
+    size_t bytes = 0;
+    const void *address = directory->find(directory->arg, rank, &bytes, &why);
+
+    if (!address && !why)
+        return 0;
+    control.message.status = !address;
+    control.message.address.length = address ? bytes : strlen(why) + 1;
+    memcpy(control.message.address.bytes, address ? address : why, control.message.address.length);
+    return hx_control_send(net, edge, HX_CONTROL_MESSAGE, &control) == -FI_EAGAIN ? -FI_EAGAIN : 0;
+}
+
+/* Connect, once the address is known. */
+static hx_status_t address_look(struct hx_net *net, struct hx_meeting *m)
+{
+    const struct hx_net_directory *directory = &net->directory;
+    const char *why = NULL;
+    size_t bytes = 0;
+    const void *address;
+    hx_status_t status;
+
+    if (m->edge)
+        return HX_SUCCESS;
+    address = directory->find(directory->arg, m->peer, &bytes, &why);
+    if (why)
+        return hx_fail(HX_ERR_TRANSPORT, "rank %d of the job has no network endpoint: %s", m->peer, why);
+    if (!address)
+        return HX_SUCCESS;
+    status = hx_edge_make(net, m->peer, address, bytes, &m->edge);
+    m->ask_at = 0;
+    m->interval = ASK_NS_MIN;
+    return status;
+}
+
+/* The connection to a gate of the peer's node. NULL: there is none. */
+static struct hx_edge *gate_edge(struct hx_net *net, const struct hx_meeting *m)
+{
+    const int gate = net->directory.gate(net->directory.arg, m->peer, m->turn);
+    struct hx_meeting *with;
+
+    if (gate < 0)
+        return NULL;
+    if (net->edges[gate])
+        return net->edges[gate];
+    with = meeting_of(net, gate);
+    return with && address_look(net, with) == HX_SUCCESS ? with->edge : NULL;
+}
+
+static void meeting_continue(struct hx_net *net, struct hx_meeting *m, uint64_t now)
+{
+    hx_status_t status = address_look(net, m);
+    struct hx_edge *to;
+
+    if (status != HX_SUCCESS) {
+        meeting_fail(net, m, status);
+        return;
+    }
+    if (now < m->ask_at)
+        return;
+    to = m->edge ? m->edge : gate_edge(net, m);
+    if (to && !to->gone && address_send(net, to, net->rank, m->peer) != 0)
+        return;
+    m->told |= m->edge != NULL;
+    if (m->told && m->heard) {
+        meeting_end(net, m);
+        return;
+    }
+    m->turn++;
+    m->ask_at = now + m->interval;
+    m->interval = 2 * m->interval < ASK_NS_MAX ? 2 * m->interval : ASK_NS_MAX;
+}
+
+void hx_meetings_continue(struct hx_net *net)
+{
+    int by;
+
+    if (!net->is_open) {
+        if (!net->directory.find || (by = net->directory.wanted(net->directory.arg)) < 0)
+            return;
+        hx_debug("rank %d of the job wants to reach this rank", by);
+        if (!meeting_of(net, by))
+            return;
+    }
+    const uint64_t now = now_ns();
+    for (struct hx_meeting *m = net->meetings, *next; m; m = next) {
+        next = m->next;
+        meeting_continue(net, m, now);
+    }
+}
+
+/* Connect to a rank that has just sent its address, so it has connected to this rank. NULL: not possible. */
+static struct hx_edge *sender_meet(struct hx_net *net, int peer)
+{
+    struct hx_meeting *m;
+    hx_status_t status;
+
+    if (net->edges[peer])
+        return net->edges[peer];
+    if (!(m = meeting_of(net, peer)))
+        return NULL;
+    if ((status = address_look(net, m)) != HX_SUCCESS) {
+        meeting_fail(net, m, status);
+        return NULL;
+    }
+    if (!m->edge)
+        return NULL;
+    m->heard = 1;
+    meeting_continue(net, m, now_ns());
+    return net->edges[peer];
+}
+
+void hx_meeting_heard(struct hx_net *net, int peer, const struct hx_control_message *message)
+{
+    const struct hx_net_directory *directory = &net->directory;
+    const unsigned char *bytes = message->address.bytes;
+    const uint64_t length = message->address.length;
+    const int rank = message->rank, wants = message->context;
+    const char *why = NULL;
+    struct hx_edge *edge;
+    size_t known;
+
+    if (!directory->find || rank < 0 || rank >= net->nranks || length == 0 || length > HX_ADDRESS_BYTES || wants >= net->nranks)
+        return;
+    if (message->status == 0)
+        directory->enter(directory->arg, rank, bytes, length);
+    else if (bytes[length - 1] == '\0')
+        directory->refuse(directory->arg, rank, (const char *)bytes);
+    if (rank != peer && hx_meeting_edge(net, peer))
+        hx_meeting_note(net, peer);
+    if (rank != peer || !(edge = sender_meet(net, peer)) || wants < 0)
+        return;
+    edge->has_arrivals = 1;
+    if (wants == net->rank)
+        address_send(net, edge, net->rank, -1);
+    else if (directory->find(directory->arg, wants, &known, &why) || why)
+        address_send(net, edge, wants, -1);
+    else
+        directory->want(directory->arg, wants, peer);
+}
+
+/* ---- what waits */
+
+void hx_meeting_post(struct hx_net *net, struct hx_net_op *op)
+{
+    struct hx_meeting *m = meeting_of(net, op->peer);
+
+    if (!m) {
+        hx_detail_keep(op->why);
+        op->done = -(int)(net->broken ? net->broken : HX_ERR_INTERNAL);
+        return;
+    }
+    op->next = NULL;
+    if (m->ops.head)
+        m->ops.tail->next = op;
+    else
+        m->ops.head = op;
+    m->ops.tail = op;
+    meeting_continue(net, m, now_ns());
+}
+
+int hx_meeting_cancel(struct hx_net *net, struct hx_net_op *op)
+{
+    struct hx_meeting *m = net->edges[op->peer] ? NULL : meeting_find(net, op->peer);
+
+    if (!m)
+        return 0;
+    hx_op_queue_remove(&m->ops, op);
+    hx_detail_keep(op->why);
+    op->done = -(int)HX_ERR_TRANSPORT;
+    return 1;
+}
+
+void hx_meeting_tell(struct hx_net *net, int peer)
+{
+    struct hx_meeting *m = meeting_of(net, peer);
+
+    if (m)
+        m->must_tell = 1;
+}
+
+int hx_meeting_deliver(struct hx_net *net, int peer)
+{
+    return meeting_of(net, peer) && !hx_meeting_check(net, peer) ? 0 : -1;
+}
+
+int hx_meeting_check(struct hx_net *net, int peer)
+{
+    const struct hx_net_directory *directory = &net->directory;
+    const char *why = NULL;
+    size_t bytes;
+
+    if (!directory->find || !meeting_of(net, peer))
+        return 0;
+    directory->find(directory->arg, peer, &bytes, &why);
+    return why != NULL;
+}
+
+/* Was this rank refused when it asked? Then it asks again in a moment. */
+int hx_meetings_are_due(const struct hx_net *net)
+{
+    const uint64_t now = net->meetings ? now_ns() : 0;
+
+    for (const struct hx_meeting *m = net->meetings; m; m = m->next)
+        if (now >= m->ask_at)
+            return 1;
+    return 0;
+}
+
+int hx_meetings_have_news(const struct hx_net *net)
+{
+    for (const struct hx_meeting *m = net->meetings; m; m = m->next)
+        if (m->must_tell)
+            return 1;
+    return 0;
+}
+
+void hx_meetings_break(struct hx_net *net, hx_status_t why)
+{
+    for (struct hx_meeting *m = net->meetings; m; m = m->next) {
+        ops_fail(m, why);
+        m->must_tell = 0;
+    }
+}
+
+void hx_meetings_close(struct hx_net *net)
+{
+    for (struct hx_meeting *m; (m = net->meetings);) {
+        net->meetings = m->next;
+        free(m->edge);
+        free(m);
+    }
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which ranks of a node open network endpoints at start, and the addresses of the ranks that open theirs later: struct hx_net_directory over the
+ * node's job table. Any rank of the node enters an address, because any of them may be the one that another node tells.
+ */
+#include "runtime/engine/wait.h"
+#include "runtime/plan/lane.h"
+#include "runtime/start/startup.h"
+#include <stdio.h>
+#include <string.h>
+
+int hx_opens_at_start(const struct hx_env *env, int local, int n)
+{
+    return env->endpoints == 0 || env->endpoints >= n || hx_lane_carried(local, (int)env->endpoints, n) >= 0;
+}
+
+static struct hx_job_entry *entry_of(void *arg, int rank)
+{
+    const struct hx_world *world = arg;
+
+    return &world->process.shared->table[rank];
+}
+
+static const void *find(void *arg, int rank, size_t *bytes, const char **why)
+{
+    const struct hx_job_entry *entry = entry_of(arg, rank);
+    /* acquire pairs with the release in put */
+    const uint32_t state = atomic_load_explicit(&entry->address_state, memory_order_acquire);
+
+    if (state == HX_ADDRESS_REFUSED)
+        *why = (const char *)entry->address;
+    *bytes = entry->address_bytes;
+    return state == HX_ADDRESS_THERE ? entry->address : NULL;
+}
+
+static void put(struct hx_job_entry *entry, const void *what, size_t bytes, enum hx_address_state state)
+{
+    uint32_t none = HX_ADDRESS_NONE;
+
+    if (!atomic_compare_exchange_strong_explicit(&entry->address_state, &none, HX_ADDRESS_WRITING, memory_order_relaxed, memory_order_relaxed))
+        return;
+    memcpy(entry->address, what, bytes);
+    entry->address_bytes = (uint32_t)bytes;
+    atomic_store_explicit(&entry->address_state, state, memory_order_release);
+}
+
+static void enter(void *arg, int rank, const void *address, size_t bytes)
+{
+    put(entry_of(arg, rank), address, bytes, HX_ADDRESS_THERE);
+}
+
+static void refuse(void *arg, int rank, const char *why)
+{
+    char text[HX_ADDRESS_BYTES];
+
+    snprintf(text, sizeof(text), "%s", why);
+    put(entry_of(arg, rank), text, strlen(text) + 1, HX_ADDRESS_REFUSED);
+}
+
+static int gate(void *arg, int peer, unsigned turn)
+{
+    const struct hx_world *world = arg;
+    const struct hx_job_entry *table = world->process.shared->table;
+    int gates = 0;
+
+    for (int pass = 0; pass < 2; pass++) /* the first one counts them */
+        for (int rank = 0, at = 0; rank < world->process.size; rank++) {
+            if (table[rank].node != table[peer].node || rank == peer || atomic_load_explicit(&table[rank].dead, memory_order_relaxed) ||
+                atomic_load_explicit(&table[rank].address_state, memory_order_acquire) != HX_ADDRESS_THERE)
+                continue;
+            if (pass == 1 && at++ == (int)(turn % (unsigned)gates))
+                return rank;
+            gates += pass == 0;
+        }
+    return -1;
+}
+
+static void want(void *arg, int rank, int by)
+{
+    const struct hx_world *world = arg;
+    const struct hx_shared *shared = world->process.shared;
+
+    for (int i = 0; i < shared->n; i++) {
+        if (shared->ranks[i] != rank)
+            continue;
+        atomic_store_explicit(&shared->table[rank].wanted, 1 + by, memory_order_relaxed);
+        hx_wake_fence();
+        hx_wake(shared, &shared->doorbells[i]);
+    }
+}
+
+static int wanted(void *arg)
+{
+    const struct hx_world *world = arg;
+    _Atomic int32_t *mine = &entry_of(arg, world->process.rank)->wanted;
+
+    if (atomic_load_explicit(mine, memory_order_relaxed) == 0)
+        return -1;
+    return atomic_exchange_explicit(mine, 0, memory_order_relaxed) - 1;
+}
+
+static void opened(void *arg)
+{
+    struct hx_world *world = arg;
+
+    world->process.waiter.net = world->process.net;
+}
+
+struct hx_net_directory hx_directory_of(struct hx_world *world)
+{
+    return (struct hx_net_directory){.arg = world, .find = find, .enter = enter, .refuse = refuse, .gate = gate, .want = want,
+                                     .wanted = wanted, .opened = opened};
+}
