@@ -21,6 +21,17 @@ _Static_assert(HX_CHUNK_LEAST >= HX_EAGER_BYTES / HX_GRANT, "a short message has
 
 struct hx_fabric_test hx_fabric_test;
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static void recvs_limit(struct hx_net *net)
+{
+    for (struct hx_rail *rail = net->rails; net->traits->recvs > 0 && rail < net->rails + net->nrails; rail++)
+        rail->info->rx_attr->size = smaller(rail->info->rx_attr->size, net->traits->recvs);
+}
+
 /* write_bytes: write messages from this length on, if the device can; 0: no writes. */
 static hx_status_t rails_open(struct hx_net *net, size_t write_bytes)
 {
@@ -29,6 +40,7 @@ static hx_status_t rails_open(struct hx_net *net, size_t write_bytes)
 
     for (int i = 0; native && i < net->nrails; i++)
         native = hx_writes_negotiate(net, &net->rails[i]);
+    recvs_limit(net); /* of the new offers */
     net->info = net->rails[0].info;
     for (int i = 0; status == HX_SUCCESS && i < net->nrails; i++)
         status = hx_rail_open(net, &net->rails[i]);
@@ -36,11 +48,6 @@ static hx_status_t rails_open(struct hx_net *net, size_t write_bytes)
         native = hx_writes_are_native(&net->rails[i]);
     net->write_bytes = native && net->register_local ? write_bytes : 0;
     return status;
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 void hx_recvs_reserve(struct hx_net *net, size_t n)
@@ -134,6 +141,7 @@ static void rails_take(struct hx_net *net, struct hx_nic_choice *choice)
     choice->nrails = 0; /* net owns them now */
     net->info = net->rails[0].info;
     net->traits = hx_provider_traits(net->info);
+    recvs_limit(net);
     net->links = links_count(choice);
     net->link_bits = choice->nics[0].rate_bits;
 }
@@ -147,6 +155,7 @@ static hx_status_t endpoints_open(struct hx_net *net, const struct hx_net_refusa
     hx_status_t status = hx_negotiate(env, &net->whole_seat, refused, &choice);
 
     *refusal = (struct hx_refusal){.call = HX_OPEN_NONE};
+    net->with_endpoints = net->directory.find ? net->directory.opened_here(net->directory.arg) + 1 : net->whole_seat.on_node;
     if (status == HX_SUCCESS) {
         rails_take(net, &choice);
         limits_set(net, env);

@@ -228,15 +228,13 @@ static void meeting_continue(struct hx_net *net, struct hx_meeting *m, uint64_t 
 
 void hx_meetings_continue(struct hx_net *net)
 {
-    int by;
+    int peer;
 
-    if (!net->is_open) {
-        if (!net->directory.find || (by = net->directory.wanted(net->directory.arg)) < 0)
-            return;
-        hx_debug("rank %d of the job wants to reach this rank", by);
-        if (!meeting_of(net, by))
-            return;
-    }
+    if (!net->is_open && net->directory.find)
+        while ((peer = net->directory.wanted(net->directory.arg)) >= 0 && meeting_of(net, peer))
+            ;
+    if (!net->is_open)
+        return;
     const uint64_t now = now_ns();
     for (struct hx_meeting *m = net->meetings, *next; m; m = next) {
         next = m->next;

@@ -267,6 +267,7 @@ struct hx_net {
     struct hx_net_directory directory; /* find NULL: there is none */
     const struct hx_env *env;
     struct hx_net_seat whole_seat;
+    int with_endpoints;   /* ranks of this node that have some, this one included */
     const struct hx_net_refusals *not_tried;
     uint32_t refused; /* providers that some rank could not open, a bit for each */
     struct hx_refusal refusal; /* the first that this rank could not open itself */

@@ -83,6 +83,10 @@ struct hx_provider_traits {
     int breaks_on_excess;  /* A message longer than its receive breaks the connection. Each receive ends with a sink. bounce.c */
     int connects_first;    /* Sends over an accepted connection may wait for ever. So each rank opens one of its own. path.c */
 
+    /* ---- limits of a device */
+    int queue_pairs; /* Each endpoint takes one. 0: not known. rail.c */
+    size_t recvs;    /* Receives to ask for: each pins a packet's memory. 0: what the provider offers. endpoint.c */
+
     /* ---- waiting */
     int lacks_wait_object;  /* No descriptor of its queue ever becomes quiet. So a rank polls, and does not sleep. rail.c */
     uint32_t faults_before; /* Before this version of libfabric, an unexpected message stops its connection (unexpected.c), and the

@@ -15,13 +15,25 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-static hx_status_t failed(struct hx_rail *rail, enum hx_open_call call, const char *of, int rc)
+/* EFA gives ENOMEM for two limits, and not which. */
+static void memory_hint(const struct hx_net *net, enum hx_open_call call, char *text, size_t bytes)
 {
-    char text[256];
+    if (net->traits->queue_pairs > 0 && (call == HX_OPEN_ENDPOINT || call == HX_OPEN_ENABLE))
+        snprintf(text, bytes, " (a device has %d queue pairs, and %d ranks of this node have network endpoints: HX_ENDPOINTS. If that is not it, "
+                              "see ulimit -l)", net->traits->queue_pairs, net->with_endpoints);
+    else
+        snprintf(text, bytes, " (see ulimit -l)");
+}
 
+static hx_status_t failed(const struct hx_net *net, struct hx_rail *rail, enum hx_open_call call, const char *of, int rc)
+{
+    char text[512], hint[192] = "";
+
+    if (rc == -FI_ENOMEM)
+        memory_hint(net, call, hint, sizeof(hint));
     rail->refusal = (struct hx_refusal){.provider = (uint8_t)hx_provider_number(rail->info), .call = (uint8_t)call, .error = (int16_t)-rc};
     snprintf(text, sizeof(text), "%s%s of libfabric provider %s on %s: %s%s", hx_open_call_name(call), of,
-             rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, fi_strerror(-rc), rc == -FI_ENOMEM ? " (see ulimit -l)" : "");
+             rail->info->fabric_attr->prov_name, rail->info->domain_attr->name, fi_strerror(-rc), hint);
     hx_recall(text);
     return rc == -FI_ENOMEM ? HX_ERR_NOMEM : HX_ERR_TRANSPORT;
 }
@@ -149,25 +161,25 @@ hx_status_t hx_rail_open(const struct hx_net *net, struct hx_rail *rail)
     int rc;
 
     if ((rc = fi_fabric(rail->info->fabric_attr, &rail->fabric, NULL)) != 0)
-        return failed(rail, HX_OPEN_FABRIC, "", rc);
+        return failed(net, rail, HX_OPEN_FABRIC, "", rc);
     if ((rc = fi_domain(rail->fabric, rail->info, &rail->domain, NULL)) != 0)
-        return failed(rail, HX_OPEN_DOMAIN, "", rc);
+        return failed(net, rail, HX_OPEN_DOMAIN, "", rc);
     if ((rc = events_open(rail)) != 0)
-        return failed(rail, HX_OPEN_EVENTS, "", rc);
+        return failed(net, rail, HX_OPEN_EVENTS, "", rc);
     if ((rc = queue_open(net, rail)) != 0)
-        return failed(rail, HX_OPEN_COMPLETIONS, "", rc);
+        return failed(net, rail, HX_OPEN_COMPLETIONS, "", rc);
     if ((rc = fi_av_open(rail->domain, &av_attr, &rail->av, NULL)) != 0)
-        return failed(rail, HX_OPEN_ADDRESSES, "", rc);
+        return failed(net, rail, HX_OPEN_ADDRESSES, "", rc);
     if ((rc = fi_endpoint(rail->domain, rail->info, &rail->ep, NULL)) != 0)
-        return failed(rail, HX_OPEN_ENDPOINT, "", rc);
+        return failed(net, rail, HX_OPEN_ENDPOINT, "", rc);
     if ((rc = events_bind(rail)) != 0)
-        return failed(rail, HX_OPEN_BIND, " (event queue)", rc);
+        return failed(net, rail, HX_OPEN_BIND, " (event queue)", rc);
     if ((rc = fi_ep_bind(rail->ep, &rail->cq->fid, FI_TRANSMIT | FI_RECV)) != 0)
-        return failed(rail, HX_OPEN_BIND, " (completion queue)", rc);
+        return failed(net, rail, HX_OPEN_BIND, " (completion queue)", rc);
     if ((rc = fi_ep_bind(rail->ep, &rail->av->fid, 0)) != 0)
-        return failed(rail, HX_OPEN_BIND, " (addresses)", rc);
+        return failed(net, rail, HX_OPEN_BIND, " (addresses)", rc);
     if ((rc = fi_enable(rail->ep)) != 0)
-        return failed(rail, HX_OPEN_ENABLE, "", rc);
+        return failed(net, rail, HX_OPEN_ENABLE, "", rc);
     if (rail->wait_fd >= 0 && !rail->no_trywait && trywait(rail) == -FI_ENOSYS) /* lnx: nothing says when it is safe to sleep */
         rail->wait_fd = -1;
     return HX_SUCCESS;

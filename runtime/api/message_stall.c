@@ -104,7 +104,7 @@ static hx_status_t death(const struct hx_p2p_call *message)
     hx_watch_look(process->shared);
     if (message->peer->row < 0) {
         const struct hx_control_message asks = question(message);
-        hx_late_ask(&comm_of(message)->world->process, rank, &asks, 0);
+        hx_late_ask(&comm_of(message)->world->process, rank, &asks, message->wait_clock.waited);
     }
     if (!atomic_load_explicit(&process->shared->table[rank].dead, memory_order_relaxed) || has_arrived(message))
         return HX_SUCCESS;

@@ -141,7 +141,7 @@ void hx_late_ask(struct hx_process *process, int rank, const struct hx_control_m
     hx_stand_late(process, rank);
     if (mate >= 0)
         peer_ask(process, mate, &lives);
-    else if (!is_known) /* it has no endpoint, and all ranks of its node that have one are gone */
+    else if (!is_known && (double)waited_ns > 1e9 * process->env->silent) /* it has no endpoint, and all ranks of its node that had one are gone */
         hx_watch_tell(process->shared, rank, 0);
 }
 

@@ -195,8 +195,9 @@ struct hx_net_directory {
     /* A rank of the node of peer, another than peer, that lives and has a known address: one after the other as turn grows. -1: none. */
     int (*gate)(void *arg, int peer, unsigned turn);
     void (*want)(void *arg, int rank, int by); /* rank `by` of another node waits for this rank of this node: wake it */
-    int (*wanted)(void *arg);                  /* the last rank that waits so for this one, once; -1: none */
+    int (*wanted)(void *arg);                  /* a rank that this one, which has no endpoint, should connect to; again until -1: none */
     void (*opened)(void *arg);                 /* this rank's endpoints are open now */
+    int (*opened_here)(void *arg);             /* how many ranks of this node have opened theirs */
 };
 
 struct hx_net_ops {

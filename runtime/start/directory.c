@@ -21,6 +21,16 @@ static struct hx_job_entry *entry_of(void *arg, int rank)
     return &world->process.shared->table[rank];
 }
 
+static int is_alive(const struct hx_job_entry *entry)
+{
+    return !atomic_load_explicit(&entry->dead, memory_order_relaxed);
+}
+
+static int is_addressed(const struct hx_job_entry *entry)
+{
+    return atomic_load_explicit(&entry->address_state, memory_order_relaxed) == HX_ADDRESS_THERE;
+}
+
 static const void *find(void *arg, int rank, size_t *bytes, const char **why)
 {
     const struct hx_job_entry *entry = entry_of(arg, rank);
@@ -65,8 +75,7 @@ static int gate(void *arg, int peer, unsigned turn)
 
     for (int pass = 0; pass < 2; pass++) /* the first one counts them */
         for (int rank = 0, at = 0; rank < world->process.size; rank++) {
-            if (table[rank].node != table[peer].node || rank == peer || atomic_load_explicit(&table[rank].dead, memory_order_relaxed) ||
-                atomic_load_explicit(&table[rank].address_state, memory_order_acquire) != HX_ADDRESS_THERE)
+            if (table[rank].node != table[peer].node || rank == peer || !is_alive(&table[rank]) || !is_addressed(&table[rank]))
                 continue;
             if (pass == 1 && at++ == (int)(turn % (unsigned)gates))
                 return rank;
@@ -89,14 +98,48 @@ static void want(void *arg, int rank, int by)
     }
 }
 
+/* Has a rank with an endpoint died, so that this rank, the first living one without an endpoint, takes its part? Else this node might become
+ * unreachable for ranks that do not know of it. */
+static int is_substitute(struct hx_world *world)
+{
+    const struct hx_shared *shared = world->process.shared;
+    const uint32_t deaths = atomic_load_explicit(&shared->header->deaths, memory_order_relaxed);
+    int64_t lacks = world->process.env->endpoints, before = 0;
+
+    if (deaths == world->deaths_seen)
+        return 0;
+    world->deaths_seen = deaths;
+    for (int i = 0; i < shared->n; i++) {
+        const struct hx_job_entry *entry = &shared->table[shared->ranks[i]];
+        lacks -= is_alive(entry) && is_addressed(entry);
+        before += i < shared->me && is_alive(entry) && !is_addressed(entry);
+    }
+    return before < lacks;
+}
+
+/* A substitute makes itself known at all nodes, by the ranks there that have endpoints. */
+static int next_gate(struct hx_world *world)
+{
+    const struct hx_job_entry *table = world->process.shared->table;
+
+    while (world->gates_left > 0) {
+        const struct hx_job_entry *entry = &table[--world->gates_left];
+        if (entry->node != table[world->process.rank].node && is_alive(entry) && is_addressed(entry))
+            return world->gates_left;
+    }
+    return -1;
+}
+
 static int wanted(void *arg)
 {
-    const struct hx_world *world = arg;
+    struct hx_world *world = arg;
     _Atomic int32_t *mine = &entry_of(arg, world->process.rank)->wanted;
 
-    if (atomic_load_explicit(mine, memory_order_relaxed) == 0)
-        return -1;
-    return atomic_exchange_explicit(mine, 0, memory_order_relaxed) - 1;
+    if (atomic_load_explicit(mine, memory_order_relaxed) != 0)
+        return atomic_exchange_explicit(mine, 0, memory_order_relaxed) - 1;
+    if (is_substitute(world))
+        world->gates_left = world->process.size;
+    return next_gate(world);
 }
 
 static void opened(void *arg)
@@ -106,8 +149,18 @@ static void opened(void *arg)
     world->process.waiter.net = world->process.net;
 }
 
+static int opened_here(void *arg)
+{
+    const struct hx_world *world = arg;
+    int n = 0;
+
+    for (int i = 0; i < world->process.shared->n; i++)
+        n += is_addressed(entry_of(arg, world->process.shared->ranks[i]));
+    return n;
+}
+
 struct hx_net_directory hx_directory_of(struct hx_world *world)
 {
     return (struct hx_net_directory){.arg = world, .find = find, .enter = enter, .refuse = refuse, .gate = gate, .want = want,
-                                     .wanted = wanted, .opened = opened};
+                                     .wanted = wanted, .opened = opened, .opened_here = opened_here};
 }

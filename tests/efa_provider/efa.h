@@ -207,6 +207,9 @@ void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((nore
 void efa_enter(struct efa_domain *domain); /* rule threads: around everything that touches a domain */
 void efa_leave(struct efa_domain *domain);
 
+int efa_pair_take(size_t packets); /* 0, or -FI_ENOMEM: there are no more queue pairs */
+void efa_count(const char *what, size_t bytes); /* a line for EFA_COUNT */
+
 /* ---- nic.c: the device with this number */
 struct fid_nic *efa_nic_make(int number);
 void efa_source_set(struct fi_info *info, int number);
@@ -217,6 +220,8 @@ extern struct fi_ops_mr efa_mr_ops;
 uint8_t *efa_mr_target(struct efa_domain *domain, const struct efa_target *target, size_t bytes);
 struct efa_mr *efa_mr_check(struct efa_domain *domain, const struct iovec *piece, void *desc, enum efa_kind kind);
 void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size_t bytes); /* as the device reads */
+
+void efa_mr_count(void); /* for EFA_COUNT */
 
 /* ---- queue.c */
 int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);

@@ -25,5 +25,5 @@ noinst_PROGRAMS += tests/efa_provider/remap
 
 dist_tests_list += tests/efa_provider/endpoint.sh tests/efa_provider/mutants.sh tests/efa_provider/remap.sh \
     tests/efa_provider/differential.sh tests/efa_provider/errors.sh tests/efa_provider/ahead.sh tests/efa_provider/after_death.sh \
-    tests/efa_provider/scarce.sh tests/efa_provider/refused.sh
+    tests/efa_provider/scarce.sh tests/efa_provider/refused.sh tests/efa_provider/queues.sh
 EXTRA_DIST += tests/efa_provider/plant.sh

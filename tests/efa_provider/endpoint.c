@@ -380,6 +380,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
     if (!ep->cq || !ep->av || (!ep->eq && !efa_refuses("events") && !efa_refuses("bind")))
         efa_breach(RULE_setup, "an endpoint is enabled without %s",
                    !ep->cq ? "completion queue" : !ep->av ? "addresses" : "event queue");
+    if (efa_pair_take(ep->tx_size + ep->rx_size) != 0)
+        return -FI_ENOMEM;
     ep->enabled = 1;
     return efa_wire_open(ep);
 }
@@ -390,6 +392,7 @@ static int ep_close(struct fid *fid)
     struct efa_ep *ep = container(fid, struct efa_ep, fid.fid), **link;
 
     efa_enter(ep->domain);
+    efa_mr_count();
     efa_wire_close(ep);
     while (ep->sends.head)
         efa_op_free(ep, efa_list_take(&ep->sends, &ep->sends.head));

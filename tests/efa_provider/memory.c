@@ -133,6 +133,12 @@ void efa_mr_read(const struct efa_mr *mr, const uint8_t *from, uint8_t *to, size
 
 static size_t registrations; /* what EFA_REGISTRATIONS=N limits: the device has so many memory keys */
 static size_t locked_bytes;  /* what EFA_MEMLOCK=KIB limits, as ulimit -l does */
+static size_t most_locked_bytes;
+
+void efa_mr_count(void)
+{
+    efa_count("registered", most_locked_bytes);
+}
 
 static int mr_close(struct fid *fid)
 {
@@ -182,6 +188,7 @@ static int mr_reg(struct fid *fid, const void *memory, size_t bytes, uint64_t ac
     mr->fid.mem_desc = (void *)mr->fid.key;
     registrations++;
     locked_bytes += bytes;
+    most_locked_bytes = locked_bytes > most_locked_bytes ? locked_bytes : most_locked_bytes;
     domain->mrs = mr;
     domain->users++;
     *out = &mr->fid;

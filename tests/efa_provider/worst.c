@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is switched on, the dice, and the line that ends a program in breach of the contract. */
 #include "efa.h"
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -96,6 +98,36 @@ int efa_refuses(const char *what)
     const char *refused = getenv(strcmp(efa_name, "efa") == 0 ? "EFA_REFUSES" : "CXI_REFUSES");
 
     return refused && strcmp(refused, what) == 0;
+}
+
+void efa_count(const char *what, size_t bytes)
+{
+    const char *name = getenv("EFA_COUNT"), *rank = getenv("HX_RANK");
+    int fd = name ? open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+
+    if (fd >= 0)
+        dprintf(fd, "%s %s %zu\n", what, rank ? rank : "-", bytes);
+    if (fd >= 0)
+        close(fd);
+}
+
+int efa_pair_take(size_t packets)
+{
+    const size_t most = efa_setting("EFA_PAIRS", SIZE_MAX);
+    const char *name = getenv("EFA_COUNT");
+    FILE *file = name && most < SIZE_MAX ? fopen(name, "a+e") : NULL;
+    size_t pairs = 0;
+    char line[64];
+
+    if (file)
+        flock(fileno(file), LOCK_EX);
+    while (file && fgets(line, sizeof(line), file))
+        pairs += strncmp(line, "pair ", 5) == 0;
+    if (pairs < most)
+        efa_count("pair", packets * EFA_PACKET_BYTES);
+    if (file)
+        fclose(file); /* which unlocks it */
+    return pairs < most ? 0 : -FI_ENOMEM;
 }
 
 int efa_error_due(uint64_t sends, int *once)
