@@ -43,7 +43,7 @@ int hx_net_close(struct hx_net *net, int orderly);
 hx_status_t hx_address_get(struct hx_net *net, void *blob, size_t *bytes);
 hx_status_t hx_address_connect(struct hx_net *net, int peer, const void *blob, size_t bytes);
 hx_status_t hx_edge_make(struct hx_net *net, int peer, const void *blob, size_t bytes, struct hx_edge **out);
-/* What this rank needs to know of the others' endpoints before it has its own. */
+/* Take the properties that all endpoints of the job share from this peer's address, until this rank has its own endpoints. */
 hx_status_t hx_address_adopt(struct hx_net *net, int peer, const void *blob, size_t bytes);
 hx_status_t hx_address_agree(int a, const void *of_a, size_t a_bytes, int b, const void *of_b, size_t b_bytes);
 void hx_address_refusals(int rank, const void *address, size_t bytes, struct hx_net_refusals *all);

@@ -9,12 +9,12 @@
  *   b            opens likewise, connects to a, and sends its address to a, as the rank that it wants
  *   a            connects to b, and sends its own address back. Now both know each other
  *
- * If b is open already, the gate sends b's address to a, and a turns to b. Whoever waits asks again in growing intervals, one gate after the
- * other, so a lost message does no harm, and a gate that computes does not hold up the others. Until the peer has sent something, it may not
- * know this rank. Then it could not tell from whom a message is, so messages wait here. They also wait until this rank has sent its address:
- * with some providers a message that is not expected yet stops those that come after it (unexpected.c).
+ * If b is open already, the gate sends b's address to a, and a sends its address to b. A rank that waits asks again in growing intervals, one
+ * gate after the other. So a lost message does no harm, and a gate that computes does not hold up the other gates. Until the peer has sent
+ * something, it may not know this rank, and then it cannot match messages by their source. So messages wait here. They also wait until this
+ * rank has sent its address: with some providers an unexpected message stops those that come after it (unexpected.c).
  *
- * Only a gate's progress carries an address to a node, as only its endpoint can be reached. If all gates of both nodes compute for long,
+ * An address reaches a node only by the progress of a gate, because only gates have endpoints. If all gates of both nodes compute for long,
  * the first message between two other ranks waits for one of them.
  */
 #include "inter/fabric/fabric.h"
@@ -292,7 +292,7 @@ void hx_meeting_heard(struct hx_net *net, int peer, const struct hx_control_mess
         directory->want(directory->arg, wants, peer);
 }
 
-/* ---- what waits */
+/* ---- messages that wait */
 
 void hx_meeting_post(struct hx_net *net, struct hx_net_op *op)
 {

@@ -248,7 +248,7 @@ struct hx_meeting {
     struct hx_edge *edge;   /* NULL: its address is not known. The peer may not know this rank's */
     struct hx_op_queue ops; /* messages to and from it */
     int must_tell;          /* control messages wait too: the runtime sends them again */
-    int told, heard;        /* this rank's address was sent to the peer; something has come from the peer, so it has connected to this rank */
+    int told, heard;        /* this rank's address was sent to the peer; the peer has sent something, so it has connected to this rank */
     uint64_t ask_at, interval; /* ns: when to ask again; how long after that */
     unsigned turn;          /* how often this rank has asked */
 };

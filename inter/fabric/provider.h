@@ -84,7 +84,7 @@ struct hx_provider_traits {
     int connects_first;    /* Sends over an accepted connection may wait for ever. So each rank opens one of its own. path.c */
 
     /* ---- limits of a device */
-    int queue_pairs; /* Each endpoint takes one. 0: not known. rail.c */
+    int queue_pairs; /* The device has so many, and each endpoint takes a queue pair. 0: not known. rail.c */
     size_t recvs;    /* Receives to ask for: each pins a packet's memory. 0: what the provider offers. endpoint.c */
 
     /* ---- waiting */

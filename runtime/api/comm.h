@@ -58,8 +58,8 @@ struct hx_world {
     struct hx_choices choices; /* those of the communicator from which it has grown, else those of the settings */
     double timeout;    /* HX_TIMEOUT, while a limit for the start is in its place */
     unsigned char net_key[HX_KEY_BYTES];
-    uint32_t deaths_seen;     /* directory.c: as many when this rank last asked itself whether it takes the part of a dead one; */
-    int gates_left;           /* the ranks below this number are still to be told that it does */
+    uint32_t deaths_seen;     /* directory.c: deaths when this rank last looked whether it becomes a substitute */
+    int gates_left;           /* likewise: a substitute connects to the gates below this rank of the job */
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that exist, the world communicator first */
     struct hx_past *past;     /* communicators that had failed when they were freed, [HX_PAST], a ring: see failed.h; NULL until used */

@@ -184,7 +184,7 @@ struct hx_net_refusals {
 struct hx_net; /* this rank's endpoints, open or not yet */
 struct hx_nic; /* topo/nic.h */
 
-/* What the ranks of this node know together: the addresses of the ranks of the job. The runtime keeps it (runtime/start/directory.c). A rank
+/* The addresses of the ranks of the job, as the ranks of this node know them together. The runtime keeps them (runtime/start/directory.c). A rank
  * that opens its endpoints after start-up enters its address there, and the transport tells other nodes. */
 struct hx_net_directory {
     void *arg;
@@ -192,7 +192,7 @@ struct hx_net_directory {
     const void *(*find)(void *arg, int rank, size_t *bytes, const char **why);
     void (*enter)(void *arg, int rank, const void *address, size_t bytes); /* the first address of a rank is kept */
     void (*refuse)(void *arg, int rank, const char *why);                  /* enter, instead of an address, why there is none */
-    /* A rank of the node of peer, another than peer, that lives and has a known address: one after the other as turn grows. -1: none. */
+    /* A living rank of the node of peer, other than peer, with a known address. The next one for the next turn. -1: none. */
     int (*gate)(void *arg, int peer, unsigned turn);
     void (*want)(void *arg, int rank, int by); /* rank `by` of another node waits for this rank of this node: wake it */
     int (*wanted)(void *arg);                  /* a rank that this one, which has no endpoint, should connect to; again until -1: none */
@@ -212,8 +212,8 @@ struct hx_net_ops {
      * address. Everything that is passed stays valid until close. */
     hx_status_t (*open_later)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
                               const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_net **net);
-    /* Where to find the addresses of ranks that are not connected. The first message to such a rank connects. The address of rank 0 is
-     * there already. Errors: as of connect. */
+    /* From now on find the addresses of ranks that are not connected in this directory. The first message to such a rank connects to it. The
+     * directory has the address of rank 0 already. Errors: those of connect. */
     hx_status_t (*look_up)(struct hx_net *net, const struct hx_net_directory *directory);
     /* For a job that needs no network: are the provider and the interfaces that env names there? The errors are those of open. */
     hx_status_t (*check)(const struct hx_env *env, const struct hx_net_seat *seat);
