@@ -579,7 +579,8 @@ HX_CALL hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t
  * no place in the order of calls that all ranks keep. Any thread may send and receive at any time,
  * also while other threads are in collectives on comm. Blocking: hx_send returns when buf may be
  * written again. Up to 16 KiB that usually does not need the receiver. A longer message may wait
- * for its receive. Between two ranks of different nodes, 32 messages may be under way. Further sends
+ * for its receive. The first message to a rank of another node may wait until that rank calls
+ * Hierax, and opens a network endpoint (HX_ENDPOINTS). Between two ranks of different nodes, 32 messages may be under way. Further sends
  * wait, in order, until the other rank calls Hierax. If two ranks send each other longer messages before they receive, both wait
  * until HX_TIMEOUT, and the text names both calls. If rank dest dies, hx_send returns
  * HX_ERR_PEER_DEAD. A message that was sent before may be lost then.

@@ -302,7 +302,7 @@ hx_status_t hx_net_open_now(struct hx_net *net)
         net->directory.opened(net->directory.arg);
         return HX_SUCCESS;
     }
-    net->directory.refuse(net->directory.arg, net->rank, hx_last_detail());
+    net->directory.refuse(net->directory.arg, net->rank, status, hx_last_detail());
     hx_net_break(net, status);
     return status;
 }

@@ -160,7 +160,7 @@ static int address_send(struct hx_net *net, struct hx_edge *edge, int rank, int 
 
     if (!address && !why)
         return 0;
-    control.message.status = !address;
+    control.message.status = address ? (int32_t)HX_SUCCESS : (int32_t)bytes;
     control.message.address.length = address ? bytes : strlen(why) + 1;
     memcpy(control.message.address.bytes, address ? address : why, control.message.address.length);
     return hx_control_send(net, edge, HX_CONTROL_MESSAGE, &control) == -FI_EAGAIN ? -FI_EAGAIN : 0;
@@ -179,7 +179,7 @@ static hx_status_t address_look(struct hx_net *net, struct hx_meeting *m)
         return HX_SUCCESS;
     address = directory->find(directory->arg, m->peer, &bytes, &why);
     if (why)
-        return hx_fail(HX_ERR_TRANSPORT, "rank %d of the job has no network endpoint: %s", m->peer, why);
+        return hx_fail((hx_status_t)bytes, "rank %d of the job has no network endpoint: %s", m->peer, why);
     if (!address)
         return HX_SUCCESS;
     status = hx_edge_make(net, m->peer, address, bytes, &m->edge);
@@ -275,10 +275,10 @@ void hx_meeting_heard(struct hx_net *net, int peer, const struct hx_control_mess
 
     if (!directory->find || rank < 0 || rank >= net->nranks || length == 0 || length > HX_ADDRESS_BYTES || wants >= net->nranks)
         return;
-    if (message->status == 0)
+    if (message->status == (int32_t)HX_SUCCESS)
         directory->enter(directory->arg, rank, bytes, length);
     else if (bytes[length - 1] == '\0')
-        directory->refuse(directory->arg, rank, (const char *)bytes);
+        directory->refuse(directory->arg, rank, (hx_status_t)message->status, (const char *)bytes);
     if (rank != peer && hx_meeting_edge(net, peer))
         hx_meeting_note(net, peer);
     if (rank != peer || !(edge = sender_meet(net, peer)) || wants < 0)

@@ -158,16 +158,23 @@ void hx_failed_finish(const struct hx_world *world)
     }
 }
 
-void hx_failed_abort(const struct hx_world *world)
+/* The rank of another node that hears of an abort first: that of this rank's number there, or else the first, which has an endpoint always. */
+static int listener_of(const struct hx_world *world, int node)
 {
     const struct hx_shape *shape = world->comms->members.shape;
-    const int *node_of = shape->node_of, rank = world->process.rank;
+    const int like = hx_shape_member(shape, node, shape->local_of[world->process.rank] % hx_shape_node_size(shape, node));
 
-    for (int peer = 0; peer < world->process.size; peer++) {
-        const int local = shape->local_of[rank] % hx_shape_node_size(shape, node_of[peer]);
-        if (node_of[peer] != node_of[rank] && (shape->local_of[peer] == local || hx_registry.net->has_met(world->process.net, peer)))
+    return world->process.shared->table[like].opened_first ? like : hx_shape_member(shape, node, 0);
+}
+
+void hx_failed_abort(const struct hx_world *world)
+{
+    const int *node_of = world->comms->members.shape->node_of, rank = world->process.rank;
+
+    for (int peer = 0; peer < world->process.size; peer++)
+        if (node_of[peer] != node_of[rank] &&
+            (peer == listener_of(world, node_of[peer]) || hx_registry.net->has_met(world->process.net, peer)))
             all_tell(world, world->comms, NULL, peer);
-    }
     hx_registry.net->drain(world->process.net);
 }
 

@@ -264,7 +264,7 @@ struct hx_job_entry { /* of one rank of the job, written during start-up by itse
     _Atomic int32_t wanted;         /* 1 + a rank of another node that waits until this rank, of this node, opens an endpoint; or 0 */
     _Atomic uint32_t address_state; /* enum hx_address_state. THERE and REFUSED are stored with release; who reads the address acquires it */
     uint32_t opened_first;          /* 1: it opened its endpoints at start, so its address came with the table */
-    uint32_t address_bytes;
+    uint32_t address_bytes;         /* REFUSED: an hx_status_t */
     unsigned char address[HX_ADDRESS_BYTES];
 };
 

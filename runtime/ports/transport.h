@@ -121,7 +121,7 @@ struct hx_control_message {
     int32_t rank;    /* FAILED: the rank of the communicator on which it has failed first; ASKS: the rank of the job that is late; STANDS:
                       * the rank of the job that the answer is about; ADDRESS: the rank of the job whose address this is */
     int32_t status;  /* FAILED: an hx_status_t, what the communicator has failed with; AGREE: 1: the sender waits for the receiver's part;
-                      * ADDRESS: 1: that rank could not open an endpoint, and the bytes say why */
+                      * ADDRESS: an hx_status_t, why that rank has no address; its text is in the bytes */
     int32_t context; /* ASKS, STANDS, SENT: of the call of the rank that asks; FAILED, AGREE: of the communicator's blocking calls;
                       * ADDRESS: the rank of the job that the sender wants to reach, or -1 */
     uint64_t call;   /* ASKS, STANDS: number of that call in the context; 0: not given */
@@ -188,10 +188,10 @@ struct hx_nic; /* topo/nic.h */
  * that opens its endpoints after start-up enters its address there, and the transport tells other nodes. */
 struct hx_net_directory {
     void *arg;
-    /* The address of a rank, of *bytes. NULL: not known yet; or *why, unless NULL: that rank could not open an endpoint. */
+    /* The address of a rank, of *bytes. NULL: not known yet; or, if *why is set, that rank has none, and *bytes is an hx_status_t. */
     const void *(*find)(void *arg, int rank, size_t *bytes, const char **why);
     void (*enter)(void *arg, int rank, const void *address, size_t bytes); /* the first address of a rank is kept */
-    void (*refuse)(void *arg, int rank, const char *why);                  /* enter, instead of an address, why there is none */
+    void (*refuse)(void *arg, int rank, hx_status_t status, const char *why); /* enter, instead of an address, why there is none */
     /* A living rank of the node of peer, other than peer, with a known address. The next one for the next turn. -1: none. */
     int (*gate)(void *arg, int peer, unsigned turn);
     void (*want)(void *arg, int rank, int by); /* rank `by` of another node waits for this rank of this node: wake it */

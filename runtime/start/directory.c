@@ -3,6 +3,7 @@
  * Which ranks of a node open network endpoints at start, and the addresses of the ranks that open theirs later: struct hx_net_directory over the
  * node's job table. Any rank of the node enters an address, because any of them may be the one that another node tells.
  */
+#include "runtime/engine/liveness.h"
 #include "runtime/engine/wait.h"
 #include "runtime/plan/lane.h"
 #include "runtime/start/startup.h"
@@ -43,28 +44,34 @@ static const void *find(void *arg, int rank, size_t *bytes, const char **why)
     return state == HX_ADDRESS_THERE ? entry->address : NULL;
 }
 
-static void put(struct hx_job_entry *entry, const void *what, size_t bytes, enum hx_address_state state)
+static void put(struct hx_job_entry *entry, const void *what, size_t bytes, enum hx_address_state state, hx_status_t status)
 {
     uint32_t none = HX_ADDRESS_NONE;
 
     if (!atomic_compare_exchange_strong_explicit(&entry->address_state, &none, HX_ADDRESS_WRITING, memory_order_relaxed, memory_order_relaxed))
         return;
     memcpy(entry->address, what, bytes);
-    entry->address_bytes = (uint32_t)bytes;
+    entry->address_bytes = state == HX_ADDRESS_THERE ? (uint32_t)bytes : (uint32_t)status;
     atomic_store_explicit(&entry->address_state, state, memory_order_release);
 }
 
 static void enter(void *arg, int rank, const void *address, size_t bytes)
 {
-    put(entry_of(arg, rank), address, bytes, HX_ADDRESS_THERE);
+    put(entry_of(arg, rank), address, bytes, HX_ADDRESS_THERE, HX_SUCCESS);
 }
 
-static void refuse(void *arg, int rank, const char *why)
+static void refuse(void *arg, int rank, hx_status_t status, const char *why)
 {
     char text[HX_ADDRESS_BYTES];
 
     snprintf(text, sizeof(text), "%s", why);
-    put(entry_of(arg, rank), text, strlen(text) + 1, HX_ADDRESS_REFUSED);
+    put(entry_of(arg, rank), text, strlen(text) + 1, HX_ADDRESS_REFUSED, status);
+}
+
+void hx_directory_leave(struct hx_world *world)
+{
+    if (world->process.net)
+        refuse(world, world->process.rank, HX_ERR_PEER_DEAD, "it " HX_HAS_FINISHED);
 }
 
 static int gate(void *arg, int peer, unsigned turn)

@@ -297,6 +297,8 @@ void hx_world_close(struct hx_world *world, int orderly)
         hx_failed_finish(world);
     if (finishes || (world->process.shared && orderly))
         hx_watch_set(world->process.shared, HX_LIFE_LEFT);
+    if (finishes)
+        hx_directory_leave(world);
     /* drain the network even if one communicator has failed: the others continue */
     stays = world->process.net && hx_registry.net->close(world->process.net, world->comms != NULL);
     if (!stays)

@@ -54,6 +54,7 @@ hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *pla
 /* directory.c: does this rank of a node of n ranks open its network endpoints at start? */
 int hx_opens_at_start(const struct hx_env *env, int local, int n);
 struct hx_net_directory hx_directory_of(struct hx_world *world);
+void hx_directory_leave(struct hx_world *world); /* if this rank has no endpoint, it will never have one */
 
 /* job_facts.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them. seconds: as in struct hx_opening.
  * choices: those of rank 0's world.
