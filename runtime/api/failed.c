@@ -158,7 +158,8 @@ void hx_failed_finish(const struct hx_world *world)
     }
 }
 
-/* The rank of another node that hears of an abort first: that of this rank's number there, or else the first, which has an endpoint always. */
+/* The rank of another node to which this rank sends an abort: the one with this rank's number there, if it opened endpoints at start, else the
+ * first, which always does. */
 static int listener_of(const struct hx_world *world, int node)
 {
     const struct hx_shape *shape = world->comms->members.shape;
