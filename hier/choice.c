@@ -79,7 +79,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     const struct hx_cost_params params = hx_planner_params(planner);
     const double predicted_us = hx_cost_of(&params, planner->shape, &candidates[best], bytes).total_us;
     const enum hx_coll coll = candidates[best].coll;
-    char name[HX_CANDIDATE_NAME_BYTES], size[HX_SIZE_BYTES], plan_size[HX_SIZE_BYTES], between[48] = "";
+    char name[HX_CANDIDATE_NAME_BYTES], size[HX_SIZE_BYTES], plan_size[HX_SIZE_BYTES], between[48] = "", source[HX_SOURCE_BYTES];
     int members, sized = hx_coll_gets(coll) != HX_HOLDS_NOTHING;
 
     hx_candidate_name(&candidates[best], name);
@@ -90,9 +90,11 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
     fprintf(stderr, "hierax plan:   predicted %.1f us; %llu slice%s%s; plan of %s\n", predicted_us,
             (unsigned long long)choice->fine_slices, choice->fine_slices == 1 ? "" : "s", between,
             hx_size_format(hx_plan_bytes(choice->plan), plan_size));
-    if (planner->constants.source != HX_CONSTANTS_BUILT_IN && planner->node_points == 0)
-        fprintf(stderr, "hierax plan:   constants of the node: %s, hash %016llx\n", hx_constants_source_names[planner->constants.source],
-                (unsigned long long)planner->constants.hash);
+    for (int net = 0; net < 2; net++)
+        if (hx_planner_uses(planner, net)) {
+            hx_planner_source(planner, net, source);
+            fprintf(stderr, "hierax plan:   %s\n", source);
+        }
     if (planner->cost.shared_alloc)
         fprintf(stderr, "hierax plan:   for buffers of hx_alloc\n");
     if (planner->shape->ring && hx_candidate_sender(&candidates[best], planner->shape, &members)->needs & HX_PASSES_RING) {

@@ -164,5 +164,5 @@ static hx_status_t planner_among(const struct hx_shape *shape, int rank, const i
 }
 
 const struct hx_planner_ops hx_planner_hier = {
-    .open = planner_open, .choose = hx_planner_choose, .rival = hx_planner_rival, .among = planner_among, .tuning_read = hx_tuning_read,
-    .tuning_use = hx_tuning_use, .quiet = planner_quiet, .count = planner_count, .close = planner_close};
+    .open = planner_open, .choose = hx_planner_choose, .rival = hx_planner_rival, .predict = hx_planner_predict, .among = planner_among,
+    .tuning_read = hx_tuning_read,    .tuning_use = hx_tuning_use, .quiet = planner_quiet, .count = planner_count, .close = planner_close};

@@ -50,6 +50,7 @@ struct hx_planner {
     struct hx_cost_params cost;
     struct hx_constants constants; /* of rank 0's node: see hx_planner_params */
     int node_points, net_points; /* that its parameters were fitted to, by the table; 0: defaults */
+    const char *node_table, *net_table; /* then: the table's file */
     size_t bank_bytes, live_bytes; /* slots of one rank, on the fullest node: all there are, what stays in the cache */
     int64_t forced_lanes, forced_slice, forced_turns;
     struct hx_forced forced[HX_COLL_COUNT];
@@ -75,6 +76,14 @@ int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, i
 
 /* The parameters by which plans are compared: cost, and the constants of the node that are known, unless a table has values of the node. */
 struct hx_cost_params hx_planner_params(const struct hx_planner *planner);
+
+/* predict.c: where the parameters of the node, or of the network, come from, as all tools print it: "constants of the node: built in". */
+void hx_planner_source(const struct hx_planner *planner, int net, char text[HX_SOURCE_BYTES]);
+/* See predict of struct hx_planner_ops. */
+hx_status_t hx_planner_predict(struct hx_planner *planner, const struct hx_plan *plan, struct hx_traits traits, uint64_t count,
+                               uint32_t elem_bytes, struct hx_predicted *predicted);
+/* Does the shape use the parameters of the node, or of the network? */
+int hx_planner_uses(const struct hx_planner *planner, int net);
 
 /* Set what of these traits is the planner's own, before a call of hx_planner_candidates. */
 void hx_planner_traits(struct hx_planner *planner, struct hx_traits traits);

@@ -148,6 +148,8 @@ void hx_tuning_use(struct hx_planner *planner, const void *tuning, size_t bytes)
     hx_table_model_use(&packed->net, &planner->cost);
     planner->node_points = packed->node.points;
     planner->net_points = packed->net.points;
+    planner->node_table = packed->node.file;
+    planner->net_table = packed->net.file;
 }
 
 void hx_planner_use_table(struct hx_planner *planner, const struct hx_table_entry *entries, int n)

@@ -81,7 +81,7 @@ extern "C" {
  *  - HX_ERR_ARG of hx_gatherv and hx_scatterv for counts that do not match;
  *  - HX_ERR_NOMEM of hx_comm_split, hx_comm_dup and hx_alloc if all ranks get it (if only some do,
  *    the next call fails);
- *  - any error of hx_comm_group and hx_plan_info;
+ *  - any error of hx_comm_group, hx_plan_info and hx_plan_predict;
  *  - HX_ERR_MISMATCH of the comparison that HX_CHECK=1 makes;
  *  - HX_ERR_MISMATCH of a receive whose message has another size or type;
  *  - HX_ERR_MISMATCH and HX_ERR_ARG of hx_state_sync that all ranks get.
@@ -570,6 +570,22 @@ typedef struct hx_plan_info {
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_ENV, HX_ERR_NOMEM. */
 HX_CALL hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                  int root, hx_plan_info_t *info);
+
+/* A prediction of the cost model for a collective call. */
+typedef struct hx_prediction {
+    double us;         /* time of the call in microseconds, if all ranks begin together; 0 if the
+                        * call does nothing */
+    char node[192];    /* source of the model's parameters of the node, e.g. "built in" or
+                        * "measured, hash 1f2e"; "" if each node has one rank */
+    char network[192]; /* source of its parameters of the network, e.g. "defaults for provider
+                        * tcp"; "" if all ranks share a node */
+} hx_prediction_t;
+
+/* Predict the time of a call on comm: of the plan that hx_plan_info describes, with the parameters
+ * that chose it. The arguments are those of hx_plan_info. Local: other ranks need not call it.
+ * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_ENV, HX_ERR_NOMEM. */
+HX_CALL hx_status_t hx_plan_predict(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
+                                    int root, hx_prediction_t *prediction);
 
 /* ---- messages between two ranks --------------------------------------------------- */
 

@@ -33,7 +33,7 @@ tools/common:       runtime/base topo
 tools/run:          tools/common runtime/base runtime/bootstrap topo
 tools/store:        tools/common runtime/base runtime/bootstrap
 tools/bench:        tools/common runtime/base
-tools/plan:         tools/common runtime/base runtime/plan hier topo
+tools/plan:         tools/common runtime/base runtime/plan runtime/ports hier topo
 tools/info:         tools/common runtime/base runtime/bootstrap runtime/plan runtime/api runtime/start inter/fabric hier topo
 tools/tune:         tools/common runtime/base runtime/api hier hier/cost
 """

@@ -234,6 +234,9 @@ static void read_machine(struct reader *r, struct hx_table *table)
 
 static void read_model(struct reader *r, struct hx_table_model *model)
 {
+    const size_t length = strlen(r->path), most = sizeof(model->file) - 1;
+
+    snprintf(model->file, sizeof(model->file), "%s", r->path + (length > most ? length - most : 0));
     read_text(r, "provider", model->provider, sizeof(model->provider));
     model->points = (int)read_integer(r, "points", 1, INT_MAX);
     for (int k = 0; k < HX_COST_PARAMETERS && r->status == HX_SUCCESS; k++) {

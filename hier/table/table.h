@@ -31,6 +31,7 @@
 #define HX_TABLE_CPU_BYTES 64
 #define HX_TABLE_PROVIDER_BYTES 32
 #define HX_TABLE_MODELS 8 /* at most */
+#define HX_TABLE_FILE_BYTES 96
 #define HX_TABLE_MAX_BYTES (4 << 20) /* of a file */
 
 struct hx_table_entry {
@@ -61,6 +62,7 @@ struct hx_table_model {
     double values[HX_COST_PARAMETERS]; /* 0: of the other kind, or not known */
     int points;                        /* collectives and sizes that were measured for them; 0: nothing is known */
     int line;                          /* of the file it was read from */
+    char file[HX_TABLE_FILE_BYTES];    /* its name; of a long one the end */
 };
 
 /* A table holds for machines with the same processor model and the same number of processing units. */

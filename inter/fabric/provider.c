@@ -91,6 +91,12 @@ static int is_named(const struct hx_provider_traits *row, const char *provider)
     return fnmatch(row->names[0], provider, 0) == 0 || (row->names[1] && fnmatch(row->names[1], provider, 0) == 0);
 }
 
+/* Does it stand for several providers? */
+static int is_open_name(const char *name)
+{
+    return strchr(name, '*') != NULL;
+}
+
 _Static_assert(PROVIDERS <= 16, "an address has 16 bits for them");
 
 static const struct hx_provider_traits *traits_of(const char *provider)
@@ -190,4 +196,28 @@ void hx_profile_cost(const char *provider, int links, int rails, double link_bit
         out->stream_gb_s = traits->cost.stream_gb_s * rails;
     else
         out->stream_gb_s = out->gb_s;
+}
+
+int hx_profile_assume(const char *provider, int rails, struct hx_net_profile *out)
+{
+    const struct hx_provider_traits *row = providers;
+
+    while (row < providers + PROVIDERS && (is_open_name(row->names[0]) || !is_named(row, provider)))
+        row++;
+    if (row == providers + PROVIDERS)
+        return -1;
+    hx_profile_cost(provider, 1, row->cost.stream_gb_s > 0 ? rails : 1, 0, out); /* only TCP has several connections */
+    return 0;
+}
+
+const char *const *hx_provider_names(void)
+{
+    static const char *names[2 * PROVIDERS + 1];
+    int n = 0;
+
+    for (size_t i = 0; i < PROVIDERS; i++)
+        for (int k = 0; k < 2; k++)
+            if (providers[i].names[k] && !is_open_name(providers[i].names[k]))
+                names[n++] = providers[i].names[k];
+    return names;
 }

@@ -109,6 +109,8 @@ void hx_refusals_add(struct hx_net_refusals *all, int rank, const struct hx_refu
 int hx_provider_has_faults(const struct hx_provider_traits *traits); /* does this libfabric have those of faults_before? */
 /* links: interfaces of a node; rails: endpoints of one rank; link_bits: rate of each link, 0: unknown */
 void hx_profile_cost(const char *provider, int links, int rails, double link_bits, struct hx_net_profile *out);
+int hx_profile_assume(const char *provider, int rails, struct hx_net_profile *out); /* see assume of struct hx_net_ops */
+const char *const *hx_provider_names(void);
 
 #define HX_EFA_PCI "0x1d0f:0xefa*" /* of any generation */
 #define HX_EFA_REMEDY "install ibverbs-providers, or use the libfabric of Amazon's EFA installer: LD_LIBRARY_PATH=/opt/amazon/efa/lib"

@@ -62,10 +62,8 @@ void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out)
     *out = (struct hx_net_profile){.provider = NULL};
     if (world->process.net)
         hx_registry.net->profile(world->process.net, rank0->address, rank0->address_bytes, out);
-    if (world->process.env->nodes && out->core_gb_s < HX_CORE_SPARED_GB_S) { /* no link: one kernel copies and delivers */
-        out->stream_gb_s = out->gb_s;
-        out->alpha_us = out->message_us;
-    }
+    if (world->process.env->nodes)
+        hx_profile_emulate(out);
 }
 
 static hx_status_t comm_plan(struct hx_comm *comm)

@@ -41,6 +41,11 @@ struct hx_choice {
     unsigned turns;    /* a power of two: calls of one parity go through so many parts of their bank; 0 as 1 */
     uint64_t limit;    /* as struct hx_sizes */
 };
+#define HX_SOURCE_BYTES 192
+struct hx_predicted {
+    double us; /* 0: the model does not know the plan */
+    char node[HX_SOURCE_BYTES], network[HX_SOURCE_BYTES]; /* the sources of its parameters; "": it uses none of these */
+};
 struct hx_planner_ops {
     hx_status_t (*open)(const struct hx_env *env, const struct hx_shape *shape, int rank, const struct hx_job *job,
                         const struct hx_net_profile *net, struct hx_planner **planner);
@@ -51,6 +56,9 @@ struct hx_planner_ops {
      * none, rival->plan is NULL. The same on all ranks. */
     hx_status_t (*rival)(struct hx_planner *planner, const struct hx_plan *chosen, struct hx_traits traits, uint64_t count,
                          uint32_t elem_bytes, uint32_t number, struct hx_choice *rival);
+    /* Predict the time of a call by a plan that choose has returned. Errors: HX_ERR_NOMEM. */
+    hx_status_t (*predict)(struct hx_planner *planner, const struct hx_plan *plan, struct hx_traits traits, uint64_t count,
+                           uint32_t elem_bytes, struct hx_predicted *predicted);
     /* An all-reduce by messages alone among n given ranks of the shape; this rank is number me. The caller owns a
      * reference. Errors: HX_ERR_NOMEM. */
     hx_status_t (*among)(const struct hx_shape *shape, int rank, const int *members, int n, int me, struct hx_plan **plan);

@@ -91,6 +91,15 @@ struct hx_net_profile {
     double message_us; /* CPU time of a further message in the same round */
 };
 
+/* Emulated nodes have no link: one kernel copies and delivers. */
+static inline void hx_profile_emulate(struct hx_net_profile *profile)
+{
+    if (profile->core_gb_s >= HX_CORE_SPARED_GB_S)
+        return;
+    profile->stream_gb_s = profile->gb_s;
+    profile->alpha_us = profile->message_us;
+}
+
 /* This rank among those of its node that run where it runs, and so find the same interfaces near; and among all of its node. */
 struct hx_net_seat {
     int index, sharers;
@@ -282,6 +291,10 @@ struct hx_net_ops {
 
     /* By rank 0's address, so that all ranks find the same. */
     void (*profile)(const struct hx_net *net, const void *rank0, size_t bytes, struct hx_net_profile *out);
+    /* The same without a job: of this provider, over one interface of unknown rate, with the connections of HX_RAILS. Returns -1: no
+     * provider of providers() is called so. */
+    int (*assume)(const char *provider, int rails, struct hx_net_profile *out);
+    const char *const *(*providers)(void); /* the names that assume knows; the last is NULL */
 
     /* One line for the log: provider, version, interface, chunk, credits, wait object. */
     const char *(*describe)(const struct hx_net *net);

@@ -78,8 +78,10 @@ counted() { # COLLECTIVE BYTES ROUNDS SENT PLAN: of rank 0's table
     local size=$4B
     (($4 % 1024)) || size=$(($4 / 1024))KiB
     launch 3 "$bench" "$1" --min "$2" --max "$2" --repetitions 3 --json "$tmp/j" --csv "$tmp/c" >"$tmp/out" || fail "$1: exit $?"
-    awk -v c="$1" -v r="$3" -v s="$size" -v p="$5" '$1 == c { good = $13 == r && $14 $15 == s && $16 == p } END { exit !good }' "$tmp/out" ||
+    awk -v c="$1" -v r="$3" -v s="$size" -v p="$5" '$1 == c { good = $13 == r && $14 $15 == s && $16 > 0 && $17 == p } END { exit !good }' "$tmp/out" ||
         { fail "$1 $2: not $3 rounds, $4 bytes, $5"; cat "$tmp/out" >&2; }
+    awk '/^# measured \/ predicted over 1 row: median [0-9.]+, worst [0-9.]+ / { good = 1 } END { exit !good }' "$tmp/out" ||
+        { fail "$1 $2: how far the prediction is off is not told"; cat "$tmp/out" >&2; }
     tail -n 1 "$tmp/c" | grep -q ",\"$5\",$3,$4\$" || { fail "$1 $2: CSV"; cat "$tmp/c" >&2; }
     tr -d ' \n' <"$tmp/j" | grep -q "\"plan\":\"$5\",\"rounds\":$3,\"sent_bytes\":$4[,}]" || { fail "$1 $2: JSON"; cat "$tmp/j" >&2; }
 }

@@ -17,6 +17,7 @@ void examples(hx_comm_t *world, float *in, float *out, float *sums, size_t n, si
     hx_op_t product;
     hx_dtype_t quaternion;
     hx_plan_info_t info;
+    hx_prediction_t prediction;
     void *memory;
     int done = 0, left = 0, right = 0;
     sem_t reached;
@@ -201,6 +202,12 @@ hx_free(world, memory);
 status = hx_plan_info(world, "allreduce", n, HX_FLOAT32, HX_SUM, 0,
                       &info);
 printf("%s: %zu bytes to other nodes\n", info.plan, info.network_bytes);
+/* end */
+/* hx_plan_predict */
+status = hx_plan_predict(world, "allreduce", n, HX_FLOAT32, HX_SUM, 0,
+                         &prediction);
+printf("%.1f us predicted (network: %s)\n", prediction.us,
+       prediction.network);
 /* end */
 /* hx_start hx_request_free */
 status = hx_allreduce_init(in, out, n, HX_FLOAT32, HX_SUM, world,

@@ -18,7 +18,8 @@ wanted = {("8x1", 8192): [25, 41, 56, 109, 253], ("8x1", 65536): [57, 49, 70, 11
 lines = open(sys.argv[1]).read().splitlines()
 head, good = lines[0].split()[3:], True
 units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}
-got = {(f[0], int(f[1]) * units[f[2]]): dict(zip(head, f[3:])) for f in map(str.split, lines[1:])}
+got = {(f[0], int(f[1]) * units[f[2]]): dict(zip(head, f[3:])) for f in map(str.split, lines[1:-1])}
+assert lines[-1].startswith("constants of the network: defaults for provider efa; from --model: net_alpha_us, "), lines[-1]
 assert len(got) == 8, got
 for row, values in wanted.items():
     for column, us in zip(columns, values):
@@ -172,17 +173,30 @@ for coll in bcast allgather alltoall gather scatter reduce allreduce; do
         "$tool" cost $coll $bytes --shape 2 --constants "$tmp/slots" | grep -q '^\* flat(nary' || fault "$coll of $bytes: no slots though they are fast"
     done
 done
-says 'constants of the node from ' 0 cost bcast 64K --shape 2 --constants "$tmp/slots"
+says 'constants of the node: file, hash ' 0 cost bcast 64K --shape 2 --constants "$tmp/slots"
 sed -i 's/^call_ns .*/call_ns fast/' "$tmp/slots"
 says 'slots:5: expected "call_ns" and an integer from 0 to 1000000000' 2 cost bcast --shape 2 --constants "$tmp/slots"
 says 'none: there is no such file' 2 cost bcast --shape 2 --constants "$tmp/none"
 says 'not a regular file' 2 cost bcast --shape 2 --constants /dev/null
 says '--model fetch_us and --constants both set parameters of the node' 2 cost bcast --shape 2 --constants "$tmp/single" --model fetch_us=1
 
+# Without a table, what the provider's row assumes, named; a provider that is not there is refused.
+predicted() { "$tool" cost allreduce 1M --shape 2,2 --algorithm ring --json "$@" | python3 -c "import json, sys; print(json.load(sys.stdin)[\"points\"][0][\"candidates\"][0][\"us\"])"; }
+[ "$(predicted --provider tcp)" != "$(predicted --provider efa)" ] || fault "tcp is predicted as efa"
+[ "$(predicted --provider tcp)" = "$(predicted --provider sockets)" ] || fault "sockets is not predicted as tcp"
+[ "$(predicted --provider tcp)" != "$(predicted --provider tcp --set HX_NODES=2)" ] || fault "emulated nodes are predicted as others"
+says 'constants of the network: defaults for provider tcp' 0 cost allreduce --shape 2,2 --provider tcp
+says 'constants of the node: built in' 0 cost allreduce --shape 2,2
+says '"network": "defaults for provider efa"' 0 explain allreduce --shape 2,2 --json
+says '"network": null' 0 explain allreduce --shape 4 --json
+says 'unknown provider "warp"; choices: efa cxi psm3 opx verbs;ofi_rxm tcp net tcp;ofi_rxm sockets' 2 explain allreduce --shape 2,2 --provider warp
+says 'constants of the node: file, hash ' 0 cost bcast --shape 2 --set HX_CONSTANTS="$tmp/single"
+says 'a job would measure' 0 cost bcast --shape 2 --set HX_CONSTANTS="$tmp/none"
+
 # Its cost model, of that provider only; once for all points.
 sed -i 's/"entries": .*/"models": [{"provider": "tcp", "net_alpha_us": 777, "net_gb_s": 2, "stream_gb_s": 2, "core_gb_s": 3, "message_us": 9, "points": 5}], "entries": []}/' "$tmp/table.json"
 export HX_TABLE=$tmp/table.json
-says 'cost model from the table: of the node fitted to 0 points, of tcp to 5' 0 cost allreduce --shape 2x1 8 1M --provider tcp
+says "constants of the network: table $tmp/table.json, fitted to 5 points" 0 cost allreduce --shape 2x1 8 1M --provider tcp
 "$tool" cost bcast --shape 2x1 8 --provider tcp --algorithm chain | grep -Eq '^\* flat\(chain\) +77[7-9]' || fault "cost does not go by the table's model"
 "$tool" cost bcast --shape 2x1 8 --algorithm chain | grep -Eq '^\* flat\(chain\) +1[0-9]\.' || fault "cost goes by another provider's model"
 export HX_TABLE=$tmp/none.json

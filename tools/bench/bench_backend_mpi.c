@@ -111,6 +111,19 @@ int bench_backend_plan(enum hx_function collective, size_t count, hx_dtype_t dty
     return -1;
 }
 
+int bench_backend_predict(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                          hx_prediction_t *prediction)
+{
+    (void)collective, (void)count, (void)dtype, (void)op, (void)root, (void)prediction;
+    return -1;
+}
+
+int bench_backend_constants(hx_prediction_t *constants)
+{
+    *constants = (hx_prediction_t){0};
+    return 0;
+}
+
 int bench_backend_network(char *text, size_t capacity_bytes)
 {
     snprintf(text, capacity_bytes, "%s", "");

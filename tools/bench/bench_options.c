@@ -125,7 +125,9 @@ static const char doc[] =
     "has no bandwidth term. If a term was not measured, coll_bench leaves it out and names it above the list.\n\n"
     "For Hierax, the list also shows the plans. Column rounds: the number of messages and flags that a rank waits for, one "
     "after the other. Column sent/rank: the bytes that a rank sends to other nodes or writes for ranks of its own node. Both "
-    "columns show the busiest rank. Column plan shows the plan of rank 0.";
+    "columns show the busiest rank. Column predicted: the time in microseconds that the cost model predicts for this plan. The lines "
+    "above the list name the source of the model's constants. Column plan shows the plan of rank 0. The last line compares the "
+    "medians with the predictions: a factor of 2 means twice or half the predicted time.";
 
 static int collective_take(void *options, char **words, char error[OPTION_TEXT_BYTES])
 {

@@ -5,7 +5,10 @@
 #include "tools/common/report.h"
 #include "tools/common/screen.h"
 #include "tools/common/whole_file.h"
+#include "tools/common/median.h"
 #include "runtime/base/size.h"
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -94,7 +97,7 @@ static const char *five_digits(double us, char text[32])
 
 static void print_row(const struct bench_row *row, double percent)
 {
-    char bound[32] = "-", share[32] = "-", size[HX_SIZE_BYTES], median[32], p99[32], least[32];
+    char bound[32] = "-", share[32] = "-", predicted[32], size[HX_SIZE_BYTES], median[32], p99[32], least[32];
     if (row->bound_us > 0) {
         five_digits(row->bound_us, bound);
         snprintf(share, sizeof(share), "%.1f", percent);
@@ -104,7 +107,8 @@ static void print_row(const struct bench_row *row, double percent)
            (unsigned long long)row->repetitions, five_digits(row->median_us, median), five_digits(row->p99_us, p99),
            five_digits(row->min_us, least), row->bus_gbps, bound, share, row->bound_term);
     if (bench_backend_tells_plans)
-        printf(FOLD " %6llu" FOLD " %9s" FOLD "  %s", (unsigned long long)row->rounds, hx_size_format(row->sent_bytes, size), row->plan);
+        printf(FOLD " %6llu" FOLD " %9s" FOLD " %9s" FOLD "  %s", (unsigned long long)row->rounds, hx_size_format(row->sent_bytes, size),
+               row->predicted_us > 0 ? five_digits(row->predicted_us, predicted) : "-", row->plan);
     printf("\n");
     standard_output_flush();
 }
@@ -131,12 +135,12 @@ static const struct column {
     {"min_us", 4}, {"median_us", 4}, {"p99_us", 4}, {"bus_gbps", 4}, {"bound_us", 4}, {"bound_percent", 2}, {"bound_term", PLAIN},
     {"clock_ns", 1}, {"hop_ns", 1}, {"dirty_gbps", 2}, {"alpha_us", 4}, {"node_gbps", 4}, {"wire_us", 4}, {"wire_gbps", 4},
     {"wire_one_way_gbps", 4}, {"loop", PLAIN}, {"host", QUOTED}, {"machine", QUOTED},
-    {"network", QUOTED}, {"plan", QUOTED}, {"rounds", WHOLE}, {"sent_bytes", WHOLE}}; /* the last four only where the backend tells plans */
+    {"network", QUOTED}, {"predicted_us", 4}, {"plan", QUOTED}, {"rounds", WHOLE}, {"sent_bytes", WHOLE}}; /* the last five only where the backend tells plans */
 
 /* Print a row of the document; NULL: the head. */
 static void csv_row(FILE *csv, struct json_object *row)
 {
-    const size_t n = sizeof(columns) / sizeof(*columns) - (bench_backend_tells_plans ? 0 : 4);
+    const size_t n = sizeof(columns) / sizeof(*columns) - (bench_backend_tells_plans ? 0 : 5);
 
     for (const struct column *c = columns; c < columns + n; c++) {
         struct json_object *value = json_object_object_get(row, c->name);
@@ -180,6 +184,7 @@ static struct json_object *json_row(const struct bench_row *row, double percent)
     add_real(j, "bound_percent", percent);
     json_add_text(j, "bound_term", row->bound_term);
     if (bench_backend_tells_plans) {
+        add_real(j, "predicted_us", row->predicted_us);
         json_add_text(j, "plan", row->plan);
         json_add_int(j, "rounds", row->rounds);
         json_add_int(j, "sent_bytes", row->sent_bytes);
@@ -195,8 +200,11 @@ struct json_object *bench_facts_json(const struct bench_options *o, const struct
 
     gethostname(host, sizeof(host) - 1);
     json_add_text(j, "library", bench_backend_name());
-    if (bench_backend_tells_plans)
+    if (bench_backend_tells_plans) {
         json_add_text(j, "network", job->network);
+        json_add_text(j, "node_constants", job->constants.node);
+        json_add_text(j, "network_constants", job->constants.network);
+    }
     json_add_text(j, "command", o->command);
     for (const char *setting; (setting = bench_setting(&at));)
         json_object_array_add(settings, json_text_new(setting));
@@ -273,6 +281,10 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
                bench_backend_tells_plans ? "coll_run -n 4 --" : "mpirun -n 4", bench_backend_tool, o->command + o->name_bytes);
     if (job->network[0])
         printf("# %s\n", job->network);
+    if (job->constants.node[0])
+        printf("# constants of the node: %s\n", job->constants.node);
+    if (job->constants.network[0])
+        printf("# constants of the network: %s\n", job->constants.network);
     printf("# clock %.0f ns", job->clock_ns);
     if (job->hop_ns > 0)
         printf("   hop %.0f ns   dirty read %.1f GB/s", job->hop_ns, job->dirty_gbps);
@@ -282,7 +294,7 @@ void bench_report_begin(const struct bench_options *o, const struct bench_job *j
     print_loop_terms(o);
     printf("%-20s %10s" FOLD " %5s" FOLD " %4s" FOLD " %9s" FOLD " %9s" FOLD " %9s" FOLD " %7s" FOLD " %9s" FOLD " %7s" FOLD " %-8s%s\n",
            "collective", "size", "calls", "reps", "median us", "p99 us", "min us", "GB/s", "bound us", "% bound", "term",
-           bench_backend_tells_plans ? FOLD " rounds" FOLD " sent/rank" FOLD "  plan" : "");
+           bench_backend_tells_plans ? FOLD " rounds" FOLD " sent/rank" FOLD " predicted" FOLD "  plan" : "");
     standard_output_flush();
 }
 
@@ -310,6 +322,45 @@ void bench_report_row(const struct bench_options *o, const struct bench_row *row
     unwritten = 1;
     if (hx_now_s() - written_s > BETWEEN_S)
         files_write(o, 0, unread); /* a write that fails now may succeed at the end */
+}
+
+/* By how much the longer is longer. */
+static double off_by(struct json_object *row)
+{
+    const double measured = json_object_get_double(json_object_object_get(row, "median_us")),
+                 predicted = json_object_get_double(json_object_object_get(row, "predicted_us"));
+
+    return measured > 0 && predicted > 0 ? fmax(measured / predicted, predicted / measured) : 0;
+}
+
+static double ratio_of(struct json_object *row)
+{
+    return json_object_get_double(json_object_object_get(row, "median_us")) / json_object_get_double(json_object_object_get(row, "predicted_us"));
+}
+
+void bench_report_predicted(void)
+{
+    const size_t n = json_object_array_length(rows);
+    double *ratios = malloc(2 * (n + 1) * sizeof(*ratios)), *offs = ratios + n + 1;
+    struct json_object *worst = NULL;
+    char size[HX_SIZE_BYTES];
+    size_t known = 0;
+
+    for (size_t i = 0; ratios && i < n; i++) {
+        struct json_object *row = json_object_array_get_idx(rows, i);
+        if (off_by(row) <= 0)
+            continue;
+        ratios[known] = ratio_of(row);
+        offs[known++] = off_by(row);
+        worst = !worst || off_by(row) > off_by(worst) ? row : worst;
+    }
+    if (table && worst) {
+        printf("# measured / predicted over %zu row%s: median %.2f, worst %.2f (%s of %s)", known, known == 1 ? "" : "s", median(ratios, known),
+               ratio_of(worst), json_object_get_string(json_object_object_get(worst, "collective")),
+               hx_size_format((uint64_t)json_object_get_int64(json_object_object_get(worst, "bytes")), size));
+        printf("; off by a factor of %.2f at the median, %.2f at the worst\n", median(offs, known), off_by(worst));
+    }
+    free(ratios);
 }
 
 void bench_report_checked(const struct bench_checked *checked, int sizes, int ranks)

@@ -109,17 +109,20 @@ static void summarise(const struct bench_loop *l, const double *samples)
     row->bus_gbps = row->median_us > 0 ? (double)row->bytes * share / (row->median_us * 1e3) : 0;
 }
 
-/* Record the plan of the calls: the busiest rank counts. */
+/* Record the plan of the calls, and its predicted time: the busiest rank counts. */
 static int plan_ask(struct bench_loop *l)
 {
     struct bench_row *row = l->row;
+    hx_prediction_t prediction;
     hx_plan_info_t info;
     uint64_t mine[2], most[2];
     /* of the longest block */
     size_t count =
         bench_has_counts(row->collective) ? (row->count + (size_t)l->job->size - 1) / (size_t)l->job->size : row->count;
-    if (bench_backend_plan(row->collective, count, l->o->dtype, l->o->op, (int)l->o->root, &info))
+    if (bench_backend_plan(row->collective, count, l->o->dtype, l->o->op, (int)l->o->root, &info) ||
+        bench_backend_predict(row->collective, count, l->o->dtype, l->o->op, (int)l->o->root, &prediction))
         return -1;
+    row->predicted_us = prediction.us;
     mine[0] = info.rounds;
     mine[1] = info.network_bytes + info.shared_bytes;
     if (bench_allreduce(mine, most, 2, HX_UINT64, HX_MAX))

@@ -106,6 +106,8 @@ static int run(const struct bench_options *o, struct bench_job *job)
         return status;
     if (o->check && !status)
         bench_report_checked(&all, rows, job->size);
+    if (!status)
+        bench_report_predicted();
     if (bench_report_close(o, status == 0, error) == 0)
         return standard_output_check(bench_backend_tool) ? 1 : status;
     fprintf(stderr, "%s: %s\n", bench_backend_tool, error);

@@ -113,6 +113,7 @@ struct bench_job {
     double clock_ns;                      /* one reading of the clock, subtracted from each sample */
     double hop_ns, dirty_gbps;            /* between two ranks of a machine; 0: not measured */
     char network[96];                     /* between nodes; "": none, or not known */
+    hx_prediction_t constants;            /* the sources of the library's model */
     /* between nodes, by bench_wire.c: a message; GB/s that a node sends while it receives as many; and that one sends to one. 0: not measured */
     double wire_us, wire_gbps, wire_one_way_gbps;
 };
@@ -129,6 +130,7 @@ struct bench_row {
     /* if the library reports plans: rank 0's, and the most rounds and the most bytes that any rank gives to others */
     char plan[96];
     uint64_t rounds, sent_bytes;
+    double predicted_us; /* by the library's model for that plan; 0: it knows none */
 };
 
 /* names.c */
@@ -194,6 +196,7 @@ int bench_report_open(const struct bench_options *o, char text[OPTION_TEXT_BYTES
 void bench_report_begin(const struct bench_options *o, const struct bench_job *job);
 void bench_report_before(const struct bench_options *o, const struct bench_row *row); /* is measured: what is known by then is written */
 void bench_report_row(const struct bench_options *o, const struct bench_row *row);
+void bench_report_predicted(void); /* how far the predictions are off */
 /* 0, or -1 with "--option=path: reason" in error: a file could not be written in full. */
 void bench_report_checked(const struct bench_checked *checked, int sizes, int ranks); /* of all ranks; none is wrong */
 int bench_report_close(const struct bench_options *o, int complete, char error[OPTION_TEXT_BYTES]);

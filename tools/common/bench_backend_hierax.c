@@ -110,6 +110,13 @@ int bench_backend_plan(enum hx_function collective, size_t count, hx_dtype_t dty
                 hx_plan_info(comm, bench_collective_names[collective], count, dtype, op, root, info), comm);
 }
 
+int bench_backend_predict(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
+                          hx_prediction_t *prediction)
+{
+    return told("hx_plan_predict",
+                hx_plan_predict(comm, bench_collective_names[collective], count, dtype, op, root, prediction), comm);
+}
+
 int bench_backend_network(char *text, size_t capacity_bytes)
 {
     hx_plan_info_t info;
@@ -118,6 +125,11 @@ int bench_backend_network(char *text, size_t capacity_bytes)
         return -1;
     snprintf(text, capacity_bytes, "%s", info.network);
     return 0;
+}
+
+int bench_backend_constants(hx_prediction_t *constants)
+{
+    return told("hx_plan_predict", hx_plan_predict(world, "barrier", 0, HX_BYTE, HX_SUM, 0, constants), world);
 }
 
 static hx_status_t call_make(const struct bench_call *c, hx_comm_t *on)

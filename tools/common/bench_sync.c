@@ -361,7 +361,7 @@ int bench_job_open(struct bench_job *job)
         job->hop_ns = page->hop_ns;
         job->dirty_gbps = page->dirty_gbps;
     }
-    return bench_backend_network(job->network, sizeof(job->network));
+    return bench_backend_network(job->network, sizeof(job->network)) || bench_backend_constants(&job->constants) ? -1 : 0;
 }
 
 void bench_job_close(void)

@@ -129,8 +129,6 @@ static void table_use(struct plan_job *job)
         fprintf(stderr, "coll_plan: HX_TABLE: %s: Hierax ignores this table\n", hx_last_detail());
     }
     is_read = 1;
-    if (job->shape->nnodes > 1)
-        snprintf(job->planner.provider, sizeof(job->planner.provider), "%s", job->options->provider);
     if (tuning)
         hx_tuning_use(&job->planner, tuning, bytes);
     if (!job->options->by_table)
@@ -160,6 +158,32 @@ static void rank_check(const char *option, uint64_t rank, const struct plan_job 
                     job->shape_text, job->shape->nranks - 1);
 }
 
+/* The network as a job of this provider would assume it. */
+static struct hx_net_profile profile_of(const struct plan_options *options, const struct hx_env *env)
+{
+    struct hx_net_profile profile;
+
+    hx_registry.net->assume(options->provider, (int)env->rails, &profile); /* the command line has been checked */
+    if (env->nodes)
+        hx_profile_emulate(&profile);
+    return profile;
+}
+
+/* As a job would use HX_CONSTANTS, from a file that is there. */
+static struct hx_constants constants_of(const struct plan_options *options, const struct hx_env *env)
+{
+    char machine[HX_CONSTANTS_MACHINE_BYTES];
+    struct hx_constants found = {0};
+
+    if (options->constants_path || !env->constants || !strcmp(env->constants, "none"))
+        return options->constants;
+    const hx_status_t status = hx_constants_read(env->constants, &found, machine);
+    if (status == HX_SUCCESS)
+        return found;
+    fprintf(stderr, "coll_plan: HX_CONSTANTS: %s: a job would measure\n", status == HX_ERR_STATE ? env->constants : hx_last_detail());
+    return options->constants;
+}
+
 struct plan_job *plan_job_open(const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
 {
     struct plan_job *job = plan_memory(calloc(1, sizeof(*job)));
@@ -176,10 +200,12 @@ struct plan_job *plan_job_open(const struct plan_options *options, const char *s
     rank_check("rank", options->rank, job);
     facts.single_copy = (int)job->env.single_copy;
     if (facts.single_copy) /* as in a job */
-        facts.constants = options->constants;
-    facts.cpus_per_node = options->cpus > 0 ? options->cpus : job->shape->max_local;
-    facts.ranks_per_cpu = job->shape->max_local / facts.cpus_per_node;
-    if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, NULL) != HX_SUCCESS)
+        facts.constants = constants_of(options, &job->env);
+    const int sharers = job->env.nodes ? job->shape->nranks : job->shape->max_local; /* emulated nodes have the same cores */
+    const struct hx_net_profile profile = profile_of(options, &job->env);
+    facts.cpus_per_node = options->cpus > 0 ? options->cpus : sharers;
+    facts.ranks_per_cpu = sharers / facts.cpus_per_node;
+    if (hx_planner_init(&job->planner, &job->env, job->shape, 0, &facts, &profile) != HX_SUCCESS)
         exit(2);
 
     uint32_t elem_bytes = (uint32_t)hx_dtype_bytes(options->dtype);

@@ -351,8 +351,10 @@ int plan_cost(const struct plan_options *options)
     }
     if (options->json)
         plan_document_write(plan_cost_json(rows[0].job, points), NULL);
-    if (options->table)
+    if (options->table) {
         table_print(rows, n);
+        plan_sources_print(rows[0].job);
+    }
     for (int i = 0; i < n; i++)
         plan_job_close(rows[i].job);
     free(rows);

@@ -49,6 +49,30 @@ static void rank_print(const struct plan_job *job, int rank)
     hx_plan_release(plan);
 }
 
+/* "constants of the network: defaults for provider tcp; except message_us and net_gb_s of --model" */
+void plan_source_write(const struct plan_job *job, int net, char text[HX_SOURCE_BYTES])
+{
+    hx_planner_source(&job->planner, net, text);
+    if (!net && job->options->constants_path && !job->planner.node_points)
+        snprintf(text + strlen(text), HX_SOURCE_BYTES - strlen(text), " (%s)", job->options->constants_path);
+    for (int k = 0, n = 0; k < HX_COST_PARAMETERS; k++) {
+        const size_t used = strlen(text);
+        if (job->options->model[k] > 0 && hx_cost_parameters[k].net == net)
+            snprintf(text + used, HX_SOURCE_BYTES - used, "%s%s", n++ ? ", " : "; from --model: ", hx_cost_parameters[k].name);
+    }
+}
+
+void plan_sources_print(const struct plan_job *job)
+{
+    char text[HX_SOURCE_BYTES];
+
+    for (int net = 0; net < 2; net++)
+        if (hx_planner_uses(&job->planner, net)) {
+            plan_source_write(job, net, text);
+            printf("%s\n", text);
+        }
+}
+
 void plan_head_print(const struct plan_job *job)
 {
     const struct hx_sizes *sizes = &job->sizes;
@@ -59,16 +83,24 @@ void plan_head_print(const struct plan_job *job)
            hx_coll_has_blocks(job->coll) ? " of each rank" : "", job->shape_text, job->shape->nranks,
            job->shape->nranks == 1 ? "" : "s", job->shape->nnodes, job->shape->nnodes == 1 ? "" : "s",
            hx_size_format(job->options->llc_bytes, cache), job->planner.cost.oversubscription);
-    if (job->planner.constants.source != HX_CONSTANTS_BUILT_IN && !job->planner.node_points)
-        printf("constants of the node from %s, hash %016llx\n", job->options->constants_path, (unsigned long long)job->planner.constants.hash);
-    if (job->planner.node_points || (job->planner.net_points && job->shape->nnodes > 1))
-        printf("cost model from the table: of the node fitted to %d points, of %s to %d (0: default model)\n", job->planner.node_points,
-               job->options->provider, job->planner.net_points);
+    plan_sources_print(job);
 }
 
 static unsigned at_most(unsigned window, uint64_t slices)
 {
     return slices < window ? (unsigned)slices : window;
+}
+
+/* Is another plan predicted to be faster, whose results have other bits? See hx_planner_best. */
+static int by_bits(const struct plan_job *job)
+{
+    const struct hx_cost_params params = hx_planner_params(&job->planner);
+    const double us = hx_cost_of(&params, job->shape, job->best, job->bytes).total_us;
+
+    for (int i = 0; i < job->ncandidates && !job->tuned; i++)
+        if (hx_cost_of(&params, job->shape, &job->candidates[i], job->bytes).total_us < us)
+            return 1;
+    return 0;
 }
 
 static void slices_print(const struct plan_job *job)
@@ -81,6 +113,8 @@ static void slices_print(const struct plan_job *job)
                tuned->default_us);
     else if (tuned)
         printf("the table says %s, which this job cannot use\n", tuned->plan);
+    if (by_bits(job))
+        printf("it is the fastest of the plans with the same bits as the choice by built-in values: measured constants change no results\n");
     printf("slices: %llu in shared memory, %u in flight at once", (unsigned long long)job->sizes.fine_slices,
            at_most(job->window_fine, job->sizes.fine_slices));
     if (job->shape->nnodes > 1)

@@ -23,6 +23,18 @@ static void shape_add(struct json_object *j, const struct plan_job *job)
     add_real(j, "ranks_per_core", job->planner.cost.oversubscription);
 }
 
+/* The sources of the model's parameters; null: the shape does not use them. */
+static void sources_add(struct json_object *j, const struct plan_job *job)
+{
+    struct json_object *sources = json_add_object(j, "constants");
+    char text[HX_SOURCE_BYTES];
+
+    for (int net = 0; net < 2; net++) {
+        plan_source_write(job, net, text);
+        json_add_text(sources, net ? "network" : "node", hx_planner_uses(&job->planner, net) ? strchr(text, ':') + 2 : NULL);
+    }
+}
+
 /* ---- cost ---- */
 
 static void lines_add(struct json_object *j, const struct plan_line *lines, int n)
@@ -50,6 +62,7 @@ void plan_point_add(struct json_object *points, const struct plan_job *job, cons
     int nlacks = job->options->nalgorithms ? 0 : plan_lacks(job, lacks);
 
     shape_add(j, job);
+    sources_add(j, job);
     json_add_text(j, "fastest", lines[0].name);
     if (job->options->time)
         add_real(j, "planning_us", plan_time_us(job));
@@ -175,6 +188,7 @@ struct json_object *plan_explain_json(const struct plan_job *job, int first, int
     json_add_int(j, "root", job->best->root);
     shape_add(j, job);
     json_add_int(j, "llc_bytes", job->options->llc_bytes);
+    sources_add(j, job);
     json_add_text(j, "chosen", job->name);
     json_add_flag(j, "by_table", job->tuned && !strcmp(job->tuned->plan, job->name));
     json_add_text(j, "fallback", job->fallback);

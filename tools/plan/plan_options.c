@@ -93,6 +93,14 @@ static int setting_take(void *options, const char *text, char error[OPTION_TEXT_
     return assignment_find("set", "HX_NAME=VALUE", "setting", text, names, error) < 0 ? -1 : 0;
 }
 
+static int provider_take(void *options, const char *name, char error[OPTION_TEXT_BYTES])
+{
+    struct plan_options *o = options;
+
+    o->provider = name;
+    return option_choose("provider", name, hx_registry.net->providers(), error) < 0 ? -1 : 0;
+}
+
 static int model_take(void *options, const char *text, char error[OPTION_TEXT_BYTES])
 {
     struct plan_options *o = options;
@@ -180,15 +188,15 @@ static const struct option_row option_rows[] = {
     {"set", 0, "HX_NAME=VALUE", "a setting of the job; it takes precedence over the environment. May be repeated",
      2, CHOOSES, IS_TAKEN(setting_take)},
     {"llc", 0, "BYTES", "last-level cache of a node (default 32M)", 2, CHOOSES, IS_COUNT(llc_bytes, 1, SIZE_MAX_BYTES)},
-    {"cpus", 0, "N", "usable cores of a node (default: one per rank)", 2, CHOOSES, IS_POSITIVE(cpus, 65536)},
+    {"cpus", 0, "N", "usable cores of a node (default: one per rank). With --set HX_NODES: of the machine", 2, CHOOSES, IS_POSITIVE(cpus, 65536)},
     {"ordered", 0, NULL, "plan for an operation that is not commutative", 2, CHOOSES & ~BIG, IS_FLAG(ordered)},
     {"alloc", 0, NULL, "plan for a communicator with memory of hx_alloc", 2, CHOOSES & ~BIG, IS_FLAG(alloc)},
     {"ring-order", 0, "NODES", "rings pass the nodes in this order, as in 0,2,1,3 (default: HX_RING_ORDER)",
      2, EVERY, IS_TEXT(ring_order)},
     {"provider", 0, "NAME", "libfabric provider between nodes (default efa). explain and draw use its cost model "
-     "and its entries of HX_TABLE; cost and compare use only the cost model", 2, CHOOSES & ~BIG, IS_TEXT(provider)},
+     "and its entries of HX_TABLE; cost and compare use only the cost model", 2, CHOOSES & ~BIG, IS_TAKEN(provider_take)},
     {"root", 0, "R", "root of collectives that have one (default 0)", 2, CHOOSES, IS_COUNT(root, 0, 1 << 24)},
-    {"model", 0, "NAME=VALUE", "a parameter of the cost model, see below (default: HX_TABLE's, else EFA's). May be repeated",
+    {"model", 0, "NAME=VALUE", "a parameter of the cost model, see below (default: HX_TABLE's, else the provider's). May be repeated",
      2, CHOOSES, IS_TAKEN(model_take)},
     {"constants", 0, "FILE", "use these constants of a node, as measured by a job: see HX_CONSTANTS", 2, CHOOSES, IS_TAKEN(constants_take)},
     {"rank", 0, "R", "show this rank only (explain: default 0)", 3, EXPLAIN | DRAW, IS_COUNT(rank, 0, 1 << 24)},
