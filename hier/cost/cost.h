@@ -57,7 +57,7 @@ struct hx_cost_parameter {
     const char *name;
     size_t offset; /* of a double in struct hx_cost_params */
     int net;       /* of the network, 0: of the node */
-    int optional;  /* 1: a table may lack it, as older tables do */
+    int optional;  /* 1: a table may lack it, because its runs did not measure it */
     const char *about;
 };
 /* Those of the network first; the last has no name. */

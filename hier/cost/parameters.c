@@ -8,16 +8,16 @@
 #define PARAMETER(name, net, optional, about) {#name, offsetof(struct hx_cost_params, name), net, optional, about}
 const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
     PARAMETER(net_alpha_us, 1, 0, "time of a message between nodes, without its bytes"),
-    PARAMETER(net_gb_s, 1, 0, "bandwidth of all links of a node together"),
-    PARAMETER(stream_gb_s, 1, 0, "bandwidth of one rank between nodes"),
+    PARAMETER(net_gb_s, 1, 1, "bandwidth of all links of a node together"),
+    PARAMETER(stream_gb_s, 1, 1, "bandwidth of one rank between nodes"),
     PARAMETER(core_gb_s, 1, 1, "rate at which a core sends and receives (TCP only)"),
-    PARAMETER(message_us, 1, 0, "CPU time of each further message in the same round"),
+    PARAMETER(message_us, 1, 1, "CPU time of each further message in the same round"),
     PARAMETER(intra_alpha_us, 0, 0, "time to pass a flag to another core"),
-    PARAMETER(intra_gb_s, 0, 0, "rate at which one rank copies in shared memory"),
-    PARAMETER(reduce_gb_s, 0, 0, "rate at which a rank reduces in shared memory (bytes read)"),
+    PARAMETER(intra_gb_s, 0, 1, "rate at which one rank copies in shared memory"),
+    PARAMETER(reduce_gb_s, 0, 1, "rate at which a rank reduces in shared memory (bytes read)"),
     PARAMETER(fetch_us, 0, 1, "time of a system call that reads another process"),
     PARAMETER(fetch_gb_s, 0, 1, "rate at which one rank reads another process"),
-    PARAMETER(switch_us, 0, 0, "time of a context switch, if ranks share cores"),
+    PARAMETER(switch_us, 0, 1, "time of a context switch, if ranks share cores"),
     PARAMETER(far_gb_s, 0, 1, "rate at which a domain's ranks read other domains"),
     {0}};
 

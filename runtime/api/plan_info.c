@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What both say of a bound call: the plan, and the call's key with its own count. */
+/* Describe a bound call, of so many elements. */
 typedef hx_status_t describe_fn(struct hx_comm *comm, const struct hx_bound *bound, uint64_t count, void *out);
 
 static hx_status_t info_fill(struct hx_comm *comm, const struct hx_bound *bound, uint64_t count, void *out)

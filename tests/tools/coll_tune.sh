@@ -43,13 +43,13 @@ entries() { grep -c '"collective"' "$1"; }
 
 # ---- a run on one node, and one on two, in the same table
 # shellcheck disable=SC2086
-tunes 2 1 $some --budget 40s -o t.json
+tunes 2 1 $some --budget 40s --force -o t.json
 [ "$(entries t.json)" = 7 ] || { fail "not 7 entries, for 3 + 3 sizes and a barrier"; cat t.json err >&2; }
 has out "7 points measured, 0 from the table" "the summary"
 says "7 entries" 0 check t.json
 ! grep -q warning both || fail "a fresh table has a warning: $(cat both)"
 # shellcheck disable=SC2086
-tunes 4 2 $some --budget 60s -o t.json
+tunes 4 2 $some --budget 60s --force -o t.json
 [ "$(entries t.json)" = 14 ] || { fail "the entries for another shape are not kept"; cat t.json >&2; }
 [ "$(grep -c '"loop": "mixed"' t.json)" = 14 ] || fail "the table does not say that calls were cold and warm"
 sed 's/"loop": "mixed", //' t.json >older.json
@@ -62,7 +62,7 @@ says "14 entries" 0 check t.json
 grep -q '"provider": "", "intra_alpha_us"' t.json || fail "no model of the node"
 grep -q '"net_alpha_us"' t.json || fail "no model of the network"
 says "cost model of the node, fitted to 7 points" 0 check t.json
-tunes 4 2 model --collectives allreduce,bcast --max 64K --budget 3s -o model.json
+tunes 4 2 model --collectives allreduce,bcast --max 64K --budget 3s --force -o model.json
 [ "$(entries model.json)" = 0 ] || fail "coll_tune model adds entries"
 sed 's/"net_alpha_us": [0-9.e+-]*/"net_alpha_us": 777/' model.json >planted.json
 HX_TABLE=planted.json "$run" -n 4 --nodes 2 -- "$top_builddir/tools/coll_info" >out 2>err || fail "coll_info with a model: $(cat err)"
@@ -76,7 +76,7 @@ sed -n '/plan: bcast of 8 B: /{n;s/.* predicted \([0-9.]*\) us.*/\1/p}' err | aw
 tunes 2 1 judge --collectives allreduce,barrier --max 64K --budget 10s -o judged.json
 has out "# 4 points: time of the chosen plan / best time" "judge"
 says "# 4 points: time of the chosen plan / best time" 0 judge judged.json
-says "# model of the node: intra_alpha_us" 0 model judged.json -o fitted.json
+says "# model of the node: intra_alpha_us" 0 model judged.json --force -o fitted.json
 says "cost model of the node, fitted to 4 points" 0 check fitted.json
 HX_TABLE=fitted.json "$tune" judge judged.json >out 2>err || fail "judge with a table: $(cat err)"
 HX_TABLE=no_such.json HX_TABLE_STRICT=1 "$tune" judge judged.json >out 2>err && fail "judge with a strict table that is not there"
@@ -88,9 +88,9 @@ has err "the budget is used up: the result has " "judge with too little time"
 tunes 2 1 model --budget 0.1s -o known.json
 has err "the budget is used up: the result has " "model with too little time"
 has out "# model of the node: kept, because it was fitted to 999 points; this run has only" "model with too little time"
-tunes 4 2 --collectives bcast --max 8 --budget 4s -o known.json
+tunes 4 2 --collectives bcast --max 8 --budget 4s --force -o known.json
 grep -q '"net_alpha_us"' known.json && grep -q '"points": 999}' known.json || { fail "a network's first model"; cat known.json out >&2; }
-"$tune" model judged.json -o - >piped.json 2>err && says "cost model of the node, fitted to 4 points" 0 check piped.json || fail "model -o -: no table: $(cat err)"
+"$tune" model judged.json --force -o - >piped.json 2>err && says "cost model of the node, fitted to 4 points" 0 check piped.json || fail "model -o -: no table: $(cat err)"
 mkfifo judge.pipe
 timeout 60 cat judge.pipe >piped.json &
 tunes 2 1 judge --collectives barrier --budget 2s -o judge.pipe
@@ -106,9 +106,44 @@ tunes 2 2 judge --collectives barrier --budget 2s -o nodes.json
 tr -d ' \n' <nodes.json | grep -Eq '"alpha_us":([0-9.]+),.*"message_us":\1}' || fail "emulated nodes have a link's latency: $(cat nodes.json)"
 for provider in efa tcp; do
     printf '{"hierax_judgement": 1, "machine": {"cpu": "x", "cpus": 2}, "shape": "2x1", "provider": "%s", "ranks_per_cpu": 1, "network": %s, "points": []}' \
-        $provider '{"alpha_us": 18, "gb_s": 12, "stream_gb_s": 12, "core_gb_s": 900, "message_us": 0.3}' >$provider.json
+        $provider '{"alpha_us": 18, "gb_s": 12, "stream_gb_s": 12, "core_gb_s": 1000, "message_us": 0.3}' >$provider.json
 done
 says "# 0 points" 0 judge efa.json
+
+# ---- a model claims only what was measured: enough points, times that fit, and parameters on which they depend
+for kind in right noisy few; do # times as the model predicts them, or some of them 30 times as long, or of one size
+    sizes="8 1K 64K 1M 16M"
+    [ $kind != few ] || sizes=8
+    for coll in allreduce bcast; do
+        # shellcheck disable=SC2086
+        "$top_builddir/tools/coll_plan" cost $coll --shape 4x1 $sizes --json >$coll.cost || fail "coll_plan cost $coll: exit $?"
+    done
+    python3 - $kind efa.json allreduce.cost $([ $kind = few ] || echo bcast.cost) >$kind.judged <<'PYTHON' || fail "$kind.judged"
+import json, sys
+document, points = json.load(open(sys.argv[2])), []
+for file in sys.argv[3:]:
+    cost = json.load(open(file))
+    for i, point in enumerate(cost["points"]):
+        points.append({"collective": cost["collective"], "bytes": point["bytes"], "plans": [
+            {"plan": c["plan"], "us": c["us"] * (30 if sys.argv[1] == "noisy" and (i + k) % 2 else 1)}
+            for k, c in enumerate(point["candidates"])]})
+document.update(shape="4x1", points=points)
+print(json.dumps(document))
+PYTHON
+done
+says "# model of efa: 10 points for 4 parameters" 0 model right.judged -o right.json
+has both "# model of efa: core_gb_s was not measured: no plan of this run depends on it" "a device's model"
+says "cost model of efa, fitted to 10 points" 0 check right.json
+! grep -q core_gb_s right.json || fail "a parameter that was not measured is in the table: $(cat right.json)"
+! grep -q '"provider": ""' right.json || fail "there is a model of a node on which one rank runs: $(cat right.json)"
+says "coll_tune: the model of efa is from too noisy times, and not written: predictions are off by a factor of" 1 model noisy.judged -o noisy.json
+says "coll_tune: the model of efa is from too few points, and not written: 1 for 2 parameters" 1 model few.judged -o few.json
+[ ! -e noisy.json ] && [ ! -e few.json ] || fail "a poor model is written without --force"
+cp right.json kept.json
+says "and not written" 1 model noisy.judged -o kept.json
+cmp right.json kept.json || fail "a poor model takes the place of a good one"
+says "coll_tune: the model of efa is from too noisy times: " 0 model noisy.judged --force -o noisy.json
+says "cost model of efa, fitted to 10 points" 0 check noisy.json
 says "tcp.json was measured with provider tcp, efa.json with efa: fit them separately" 2 model efa.json tcp.json -o apart.json
 says "different kinds of machines" 2 model judged.json efa.json -o apart.json
 says "t.json: this table is for Hierax" 2 model efa.json -o t.json

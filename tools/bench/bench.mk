@@ -29,7 +29,7 @@ endif
 
 dist_bin_SCRIPTS += tools/coll_compare
 dist_tests_list += tests/tools/bench_mpi.sh tests/tools/bench_hierax.sh tests/tools/bench_bound.sh tests/tools/compare.sh tests/tools/refused.sh tests/tools/screen.py tests/readme.sh
-EXTRA_DIST += tests/tools/bench_cases.sh tests/examples/sum.c tests/examples/data_parallel.c \
+EXTRA_DIST += tests/tools/bench_cases.sh tests/tools/predictions.sh tests/examples/sum.c tests/examples/data_parallel.c \
     tests/examples/zero.c tests/examples/expert_routing.c tests/examples/with_mpi.c tests/examples/mpi_pi.c
 
 noinst_PROGRAMS += tests/runtime/base/print_env

@@ -62,7 +62,7 @@ static int table_update(struct tune_run *run, const struct tune_point *point, in
     const int lock = table_lock(run);
     struct hx_table *now = NULL;
     char text[256];
-    int failed;
+    int failed, poor = 0;
 
     if (whole_file_is_regular(run->o->output) && hx_table_read(run->o->output, &now) == HX_SUCCESS && !hx_table_foreign(now, text)) {
         hx_table_free(run->table);
@@ -73,10 +73,10 @@ static int table_update(struct tune_run *run, const struct tune_point *point, in
     if (point)
         failed = hx_table_add(run->table, &point->entry) != HX_SUCCESS;
     else
-        failed = tune_fitting_end(&run->fitting, hx_world->comms->members.planner, always, run->table, tune_out(run->o));
+        failed = (poor = tune_fitting_end(&run->fitting, hx_world->comms->members.planner, always, run->o->force, run->table, tune_out(run->o))) < 0;
     failed = failed || tune_table_write(run->table, run->o->output);
     close(lock);
-    return failed ? -1 : 0;
+    return failed || (poor && run->o->command == TUNE_MODEL) ? -1 : 0;
 }
 
 /* Send the results so far, or all, to the report. */

@@ -2,6 +2,7 @@
 /* The cost model's parameters from what was measured: in a run of coll_tune, in one of coll_tune model, or from files
  * of coll_tune judge. */
 #include "tools/tune/coll_tune.h"
+#include "tools/common/median.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -130,28 +131,102 @@ int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, e
     return 0;
 }
 
-/* Put the fitted model into the table, and print it. 0, or -1 after printing why. */
-static int model_put(const struct tune_fitting *f, const char *provider, struct hx_cost_params *params, struct hx_table *table, FILE *out)
-{
-    struct hx_table_model model;
+/* ---- is the fit worth anything ---- */
 
-    hx_table_model_fill(&model, provider, params, f->points);
-    for (int k = 0; k < HX_COST_PARAMETERS; k++)
-        if (model.values[k] > 0)
-            fprintf(out, "# model of %s: %s %.4g\n", provider[0] ? provider : "the node", hx_cost_parameters[k].name, *hx_cost_parameter(params, k));
-    return hx_table_model_add(table, &model) == HX_SUCCESS ? 0 : -1;
+#define MATTERS 0.01   /* a parameter that changes no prediction by so much, halved or doubled, was not measured */
+#define OFF_MOST 2.0   /* a model whose predictions are off by a larger factor at the median is not written */
+
+static int uses(const struct hx_shape *shape, int net)
+{
+    return net ? shape->nnodes > 1 : shape->max_local > 1;
 }
 
-/* Are there plans that use the kind of parameters? */
-static int has(const struct tune_fitting *f, int net)
+/* Points of the kind: of the network, or of the node. */
+static int points_of(const struct tune_fitting *f, int net)
 {
+    int n = 0, last = -1;
+
     for (int i = 0; i < f->n; i++)
-        if (net ? f->plans[i].shape->nnodes > 1 : f->plans[i].shape->max_local > 1)
+        if (uses(f->plans[i].shape, net) && f->plans[i].point != last) {
+            last = f->plans[i].point;
+            n++;
+        }
+    return n;
+}
+
+static double predict(const struct hx_cost_params *params, const struct tune_observed *plan)
+{
+    struct hx_cost_params at = *params;
+
+    at.oversubscription = plan->oversubscription;
+    return hx_cost_of(&at, plan->shape, &plan->candidate, plan->bytes).total_us;
+}
+
+/* Does any plan's time depend on parameter k? */
+static int is_measured(const struct tune_fitting *f, const struct hx_cost_params *params, int k)
+{
+    struct hx_cost_params half = *params, twice = *params;
+
+    *hx_cost_parameter(&half, k) /= 2;
+    *hx_cost_parameter(&twice, k) *= 2;
+    for (int i = 0; i < f->n; i++)
+        if (fabs(log(predict(&half, &f->plans[i]) / predict(&twice, &f->plans[i]))) > MATTERS)
             return 1;
     return 0;
 }
 
-int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, struct hx_table *table,
+/* The factor by which predictions of the kind are off at the median; 0: no memory. */
+static double median_off(const struct tune_fitting *f, const struct hx_cost_params *params, int net)
+{
+    double *off = malloc(((size_t)f->n + 1) * sizeof(*off)), result;
+    size_t n = 0;
+
+    for (int i = 0; off && i < f->n; i++)
+        if (uses(f->plans[i].shape, net))
+            off[n++] = exp(fabs(log(f->plans[i].us / predict(params, &f->plans[i]))));
+    result = off ? median(off, n) : 0;
+    free(off);
+    return result;
+}
+
+/* Put the fitted model into the table, without parameters that were not measured, and print it. Returns 0; 1: it is too poor, and not forced;
+ * -1 after printing why. */
+static int model_put(const struct tune_fitting *f, int net, const char *provider, struct hx_cost_params *params, int force,
+                     struct hx_table *table, FILE *out)
+{
+    const char *name = net ? provider : "the node";
+    const int points = points_of(f, net);
+    const double off = median_off(f, params, net);
+    struct hx_table_model model;
+    int parameters = 0;
+
+    hx_table_model_fill(&model, provider, params, points);
+    for (int k = 0; k < HX_COST_PARAMETERS; k++) {
+        const struct hx_cost_parameter *row = &hx_cost_parameters[k];
+        if (row->net == net && row->optional && !is_measured(f, params, k)) {
+            fprintf(out, "# model of %s: %s was not measured: no plan of this run depends on it\n", name, row->name);
+            model.values[k] = 0;
+        }
+        if (model.values[k] <= 0)
+            continue;
+        parameters++;
+        fprintf(out, "# model of %s: %s %.4g\n", name, row->name, model.values[k]);
+    }
+    fprintf(out, "# model of %s: %d points for %d parameters; predictions are off by a factor of %.2f at the median\n", name, points, parameters,
+            off);
+    if (points >= parameters && off <= OFF_MOST)
+        return hx_table_model_add(table, &model) == HX_SUCCESS ? 0 : -1;
+    fprintf(stderr, "coll_tune: the model of %s is %s%s: ", name, points < parameters ? "from too few points" : "from too noisy times",
+            force ? "" : ", and not written");
+    if (points < parameters)
+        fprintf(stderr, "%d for %d parameters; measure more sizes and collectives", points, parameters);
+    else
+        fprintf(stderr, "predictions are off by a factor of %.2f at the median, and may be by %.2f; measure longer, on an idle machine", off, OFF_MOST);
+    fprintf(stderr, force ? "\n" : ", or write it with --force\n");
+    return !force ? 1 : hx_table_model_add(table, &model) == HX_SUCCESS ? 0 : -1;
+}
+
+int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, int force, struct hx_table *table,
                      FILE *out)
 {
     const char *const of[2] = {"", planner->provider}; /* the node, the network */
@@ -161,18 +236,21 @@ int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, i
 
     for (int k = 0; k < kinds; k++) {
         const struct hx_table_model *known = hx_table_model(table, of[k]);
-        stays[k] = !always && known && known->points > f->points; /* a resumed run, or one of some collectives, is worth less */
+        const int points = points_of(f, k);
+        stays[k] = !always && known && known->points > points; /* a resumed run, or one of some collectives, is worth less */
         if (stays[k])
             fprintf(out, "# model of %s: kept, because it was fitted to %d points; this run has only %d\n", k ? of[k] : "the node",
-                    known->points, f->points);
+                    known->points, points);
         if (known)
             hx_table_model_use(known, &params);
     }
     if (f->points)
         fit(&params, f->plans, f->n, stays);
-    for (int k = 0; k < kinds && status == 0; k++)
-        if (!stays[k] && has(f, k))
-            status = model_put(f, of[k], &params, table, out);
+    for (int k = 0; k < kinds && status >= 0; k++)
+        if (!stays[k] && points_of(f, k)) {
+            const int put = model_put(f, k, of[k], &params, force, table, out);
+            status = put < 0 ? put : status | put;
+        }
     return status;
 }
 
@@ -228,7 +306,7 @@ int tune_model(const struct tune_options *o)
     struct tune_judged **jobs = calloc((size_t)o->nfiles, sizeof(*jobs));
     struct hx_table *table = NULL;
     struct tune_fitting f = {0};
-    int ok = jobs != NULL, of = 0;
+    int ok = jobs != NULL, of = 0, poor = 0;
 
     for (int i = 0; i < o->nfiles && ok; i++) {
         ok = (jobs[i] = tune_judgement_read(o->files[i], point_fit, &f)) != NULL;
@@ -237,11 +315,12 @@ int tune_model(const struct tune_options *o)
         ok = ok && job_check(jobs, o->files, i, of) == 0;
     }
     ok = ok && (table = table_get(o->output, &jobs[0]->machine)) &&
-         tune_fitting_end(&f, &jobs[of]->planner, 1, table, strcmp(o->output, "-") ? stdout : stderr) == 0 && tune_table_write(table, o->output) == 0;
+         (poor = tune_fitting_end(&f, &jobs[of]->planner, 1, o->force, table, strcmp(o->output, "-") ? stdout : stderr)) >= 0 &&
+         (poor || tune_table_write(table, o->output) == 0);
     for (int i = 0; jobs && i < o->nfiles; i++)
         tune_judged_free(jobs[i]);
     free(f.plans);
     free(jobs);
     hx_table_free(table);
-    return ok ? 0 : 2;
+    return ok ? poor : 2;
 }

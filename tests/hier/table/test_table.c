@@ -286,7 +286,7 @@ static void faults_are_told_with_their_line(void **state)
         {"\"points\": 5", "\"points\": 0", ": points is out of range"},
         {"\"intra_gb_s\": 8", "\"intra_gb_s\": 0", ": intra_gb_s is out of range"},
         {"\"intra_gb_s\": 8", "\"intra_gb_s\": 1e7", ": intra_gb_s is out of range"},
-        {"\"intra_gb_s\": 8, ", "", ":3:58: intra_gb_s is missing"},
+        {"\"intra_alpha_us\": 0.25, ", "", ":3:58: intra_alpha_us is missing"},
         {"\"points\": 5}",
          "\"points\": 5}, {\"provider\": \"\", \"intra_alpha_us\": 1, \"intra_gb_s\": 1, \"reduce_gb_s\": 1, "
          "\"fetch_us\": 1, \"fetch_gb_s\": 1, \"switch_us\": 1, \"points\": 5}",
