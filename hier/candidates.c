@@ -42,6 +42,7 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->forced_slice = env->slice;
     planner->forced_turns = env->turns < HX_TURNS_MOST ? env->turns : HX_TURNS_MOST;
     planner->constants = job->constants;
+    planner->net = job->net;
     hx_cost_defaults(&planner->cost, job->ranks_per_cpu * part_of_sharers(env, shape, job));
     if (job->cpus_per_node > 0 && (double)job->llc_bytes / job->cpus_per_node < planner->cost.core_cache_bytes)
         planner->cost.core_cache_bytes = (double)job->llc_bytes / job->cpus_per_node;
@@ -394,6 +395,8 @@ struct hx_cost_params hx_planner_params(const struct hx_planner *planner)
 
     if (planner->node_points == 0)
         hx_cost_constants(&params, &planner->constants);
+    if (planner->net_points == 0)
+        hx_cost_net(&params, &planner->net);
     return params;
 }
 
@@ -416,10 +419,15 @@ static int cheapest(const struct hx_planner *planner, const struct hx_cost_param
     return best;
 }
 
+static int is_measured(const struct hx_planner *planner)
+{
+    return planner->constants.source != HX_CONSTANTS_BUILT_IN || planner->net.alpha_us > 0;
+}
+
 int hx_planner_best(const struct hx_planner *planner, const struct hx_candidate *candidates, int n, double bytes)
 {
     const int best = cheapest(planner, &planner->cost, candidates, n, bytes, -1);
     const struct hx_cost_params params = hx_planner_params(planner);
 
-    return best < 0 || planner->constants.source == HX_CONSTANTS_BUILT_IN ? best : cheapest(planner, &params, candidates, n, bytes, best);
+    return best < 0 || !is_measured(planner) ? best : cheapest(planner, &params, candidates, n, bytes, best);
 }

@@ -49,6 +49,7 @@ struct hx_planner {
     int rank;
     struct hx_cost_params cost;
     struct hx_constants constants; /* of rank 0's node: see hx_planner_params */
+    struct hx_net_profile net;     /* measured; alpha_us 0: it was not */
     int node_points, net_points; /* that its parameters were fitted to, by the table; 0: defaults */
     const char *node_table, *net_table; /* then: the table's file */
     size_t bank_bytes, live_bytes; /* slots of one rank, on the fullest node: all there are, what stays in the cache */
@@ -74,7 +75,8 @@ struct hx_planner {
 int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, double bytes,
                           struct hx_candidate *candidates, const char **fallback);
 
-/* The parameters by which plans are compared: cost, and the constants of the node that are known, unless a table has values of the node. */
+/* The parameters by which plans are compared: cost, and the constants of the node and the network that are known, unless a table has
+ * values of these. */
 struct hx_cost_params hx_planner_params(const struct hx_planner *planner);
 
 /* predict.c: where the parameters of the node, or of the network, come from, as all tools print it: "constants of the node: built in". */

@@ -28,6 +28,8 @@ void hx_planner_source(const struct hx_planner *planner, int net, char text[HX_S
     if (points)
         snprintf(text, HX_SOURCE_BYTES, "constants of the %s: table %s, fitted to %d points", net ? "network" : "node",
                  net ? planner->net_table : planner->node_table, points);
+    else if (net && planner->net.alpha_us > 0)
+        snprintf(text, HX_SOURCE_BYTES, "constants of the network: measured at start over provider %s", planner->provider);
     else if (net)
         snprintf(text, HX_SOURCE_BYTES, "constants of the network: defaults for provider %s", planner->provider);
     else

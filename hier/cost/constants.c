@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The node's parameters from its measured constants. Calls are taken to be a mix: half of them cold, half warm. */
+/* The parameters from measured constants of the node and the network. Calls are taken to be a mix: half of them cold, half warm. */
 #include "hier/cost/cost.h"
 #include <math.h>
 
@@ -23,4 +23,13 @@ void hx_cost_constants(struct hx_cost_params *params, const struct hx_constants 
     set(&params->reduce_gb_s, 1e-3 * constants->fold_mb_s);
     set(&params->fetch_us, 1e-3 * constants->call_ns);
     set(&params->fetch_gb_s, mix_gb_s(constants->fetch_cold_mb_s, constants->fetch_warm_mb_s));
+}
+
+void hx_cost_net(struct hx_cost_params *params, const struct hx_net_profile *net)
+{
+    set(&params->net_alpha_us, net->alpha_us);
+    set(&params->net_gb_s, net->gb_s);
+    set(&params->stream_gb_s, net->stream_gb_s);
+    set(&params->core_gb_s, net->core_gb_s);
+    set(&params->message_us, net->message_us);
 }

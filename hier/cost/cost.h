@@ -9,6 +9,7 @@
 
 #include "hier/compose/compose.h"
 #include "runtime/base/constants.h"
+#include "runtime/ports/transport.h"
 #include <stddef.h>
 
 struct hx_cost_params {
@@ -79,8 +80,9 @@ double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int l
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
 
-/* constants.c: put the constants of the node that are known in place of its parameters. */
+/* constants.c: put the constants of the node that are known in place of its parameters, and those of the network if it was measured. */
 void hx_cost_constants(struct hx_cost_params *params, const struct hx_constants *constants);
+void hx_cost_net(struct hx_cost_params *params, const struct hx_net_profile *net);
 
 /* Predicted time of a candidate for `bytes` of the collective's vector (all-gather, reduce-scatter: of all blocks together). */
 struct hx_cost hx_cost_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate,

@@ -19,6 +19,7 @@ struct hx_job {
     int nranks;            /* of the job; 0: as the shape has */
     int map;               /* rank 0 logs where every rank runs */
     struct hx_constants constants; /* of rank 0's node */
+    struct hx_net_profile net;     /* as measured at start; alpha_us 0: it was not */
 };
 
 /* Sharing a segment with the ranks of this node. intra/segment/join.c. */

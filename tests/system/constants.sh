@@ -56,6 +56,26 @@ HX_LOG=debug HX_NODES=2 timeout 100 "$run" -n 4 -- "$BASH" -c \
     >"$tmp/out" 2>"$tmp/err" || fail "two nodes: exit $?"
 expect 4 file "two nodes"
 
+# the network: measured only if HX_CONSTANTS is not set; one command shows the values and their source; ranks choose alike
+network() { # SOURCE-IN-COLL_INFO TEXT-OF-HX_EXPLAIN [X=Y...]
+    local source=$1 text=$2
+    shift 2
+    env "$@" timeout 100 "$run" -n 4 --nodes 2 -- "$info" --constants --json >"$tmp/out" 2>"$tmp/err" || fail "coll_info --constants, $*: exit $?"
+    python3 - "$source" "$tmp/out" <<'PYTHON' || fail "coll_info --constants, $*: the network's parameters are not $source: $(cat "$tmp/out")"
+import json, sys
+document = json.load(open(sys.argv[2]))
+model = {row["parameter"]: row for row in document["model"]}
+assert set(document) == {"constants", "model"} and model["net_alpha_us"]["source"] == sys.argv[1] and model["net_alpha_us"]["value"] > 0
+PYTHON
+    env "$@" HX_EXPLAIN=1 timeout 100 "$run" -n 4 --nodes 2 -- "$top_builddir/tools/coll_bench" allreduce alltoall --sizes 8,64K --repetitions 3 --check \
+        >"$tmp/out" 2>"$tmp/err" || { fail "coll_bench, $*: exit $?"; tail -n 5 "$tmp/err" >&2; }
+    has "$tmp/err" "hierax plan:   constants of the network: $text" "HX_EXPLAIN, $*"
+    has "$tmp/out" "# constants of the network: $text" "coll_bench, $*"
+}
+network measured "measured at start over provider "
+network default "defaults for provider " HX_CONSTANTS=none
+network default "defaults for provider " HX_CONSTANTS="$tmp/fast"
+
 # it chooses what does not change results
 colls="bcast allgather alltoall gather scatter reduce allreduce"
 for file in fast slow; do

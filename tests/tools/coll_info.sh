@@ -147,8 +147,8 @@ HX_LANES=many says 'HX_LANES=many:' 2 --table
 says '--table takes one argument, FILE[:FILE]...; "more.json" is a second one' 2 --table "$tmp/t.json" more.json
 says '--table takes one argument, FILE[:FILE]...; "" names no file' 2 --table ""
 HX_TABLE=: says 'name a file or set HX_TABLE' 1 --table
-says 'choose only one of --algorithms, --doctor and --table' 2 --table --algorithms
-says 'choose only one of --algorithms, --doctor and --table' 2 --doctor --table
+says 'choose only one of --algorithms, --constants, --doctor and --table' 2 --table --algorithms
+says 'choose only one of --algorithms, --constants, --doctor and --table' 2 --doctor --table
 cpu=$("$info" --table "$tmp/t.json" | sed -n 's/.*this machine has "\(.*\)"$/\1/p')
 sed -i "s/a hawk/$cpu/" "$tmp/t.json"
 cpus=$("$info" --table "$tmp/t.json" | sed -n 's/.*this machine has \([0-9]*\)$/\1/p')

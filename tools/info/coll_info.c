@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     if (started != HX_SUCCESS && !anywhere) /* one rank has reported why */
         return started == HX_ERR_ENV || started == HX_ERR_ARG ? 2 : 1;
     if (!anywhere)
-        status = document_tell(&options, info_all(world), hx_rank(world));
+        status = document_tell(&options, options.constants ? info_constants(world) : info_all(world), hx_rank(world));
     else if (!world || hx_rank(world) == 0)
         status = told_anywhere(&options, started);
     else

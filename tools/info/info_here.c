@@ -303,6 +303,11 @@ static struct json_object *job_tell(struct hx_comm *comm)
     return o;
 }
 
+struct json_object *info_constants(const struct hx_comm *comm)
+{
+    return info_new("constants=%p model=%p", constants_tell(comm->world), info_model(comm));
+}
+
 struct json_object *info_all(struct hx_comm *comm)
 {
     char error[HX_TOPO_ERROR_BYTES];

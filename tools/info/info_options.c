@@ -11,6 +11,8 @@ static const struct option_row option_rows[] = {
     {"algorithms", 0, NULL, "list the algorithms of these collectives, or of all", 1, 0, IS_FLAG(algorithms)},
     {"ranks", 'p', "N", "with --algorithms: count rounds, messages and bytes of the plans for N ranks (default 8)",
      1, 0, IS_COUNT(ranks, 1, RANKS_MAX)},
+    {"constants", 0, NULL, "show only the measured constants of the node, and the parameters of the cost model for the node and the network, "
+     "each with its source. Start it as the job", 1, 0, IS_FLAG(constants)},
     {"doctor", 0, NULL, "examine this process, its node and its job, and say how to fix each fault", 1, 0, IS_FLAG(doctor)},
     {"table", 0, NULL, "show the entries of the tuning tables in FILE[:FILE]... (default: HX_TABLE), and whether they can be "
      "used here", 1, 0, IS_FLAG(table)},
@@ -37,6 +39,7 @@ static const char doc[] =
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info\n"
     "  coll_info --algorithms allreduce -p 64\n"
     "  coll_info --table tuned.json\n"
+    "  coll_run -n 4 --nodes 2 -- coll_info --constants\n"
     "  coll_info --doctor\n"
     "  srun -N 4 -n 8 --mpi=pmi2 coll_info --doctor\n\n"
     "The doctor tests everything that a job needs, and ends within minutes. It works even if Hierax cannot start. Each line "
@@ -80,8 +83,8 @@ void info_options_parse(struct info_options *o, int argc, char **argv)
     *o = (struct info_options){.ncolls = 0};
     if ((o->end = option_parse(&tool, argc, argv, o, NULL, o->error)) != OPTION_GO_ON)
         return;
-    if (o->algorithms + o->doctor + o->table > 1)
-        snprintf(o->error, sizeof(o->error), "choose only one of --algorithms, --doctor and --table");
+    if (o->algorithms + o->constants + o->doctor + o->table > 1)
+        snprintf(o->error, sizeof(o->error), "choose only one of --algorithms, --constants, --doctor and --table");
     else if (!o->algorithms && (o->ncolls || o->ranks))
         snprintf(o->error, sizeof(o->error), "\"%s\" needs --algorithms: add it to list algorithms",
                  o->ncolls ? hx_coll_name((enum hx_coll)o->colls[0]) : "--ranks");

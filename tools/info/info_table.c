@@ -113,7 +113,7 @@ struct json_object *info_model(const struct hx_comm *comm)
             continue;
         struct json_object *o = parameter_tell(k, planner->provider, *hx_cost_parameter(&params, k), points);
         const int by_constants = memcmp((const char *)&before + hx_cost_parameters[k].offset, hx_cost_parameter(&params, k), sizeof(double)) != 0;
-        info_add(o, "source=%s", by_constants ? hx_constants_source_names[planner->constants.source] : points ? "table" : "default");
+        info_add(o, "source=%s", by_constants ? hx_constants_source_names[net ? HX_CONSTANTS_MEASURED : planner->constants.source] : points ? "table" : "default");
         json_object_array_add(list, o);
     }
     return list;
