@@ -19,7 +19,7 @@
 #define HX_CONSTANTS_VERSION 1
 #define HX_CONSTANTS_MOST 1000000000  /* of a value */
 #define HX_CONSTANTS_FILE_BYTES 4096  /* at most */
-#define HX_CONSTANTS_MACHINE_BYTES 160
+#define HX_CONSTANTS_MACHINE_BYTES 192
 
 enum hx_constants_source { HX_CONSTANTS_BUILT_IN, HX_CONSTANTS_MEASURED, HX_CONSTANTS_FILE };
 extern const char *const hx_constants_source_names[];

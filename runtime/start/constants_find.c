@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Finds the constants of rank 0's node. Rank 0 reads the file that HX_CONSTANTS names, or else the user's or the site's file for this
- * processor and placement. If there is none, the first two ranks of the node measure them, and rank 0 writes the file. If this fails,
+ * processor and placement. If there is none, rank 0 and a second rank measure them, and rank 0 writes the file. If this fails,
  * the built-in values serve: nothing here makes a job fail.
  */
 #include "runtime/base/clock.h"
@@ -28,13 +28,15 @@ static const char *where(int16_t mine, int16_t theirs)
 static void machine_write(const struct hx_world *world, const struct hx_place *place, int line_ns, char machine[HX_CONSTANTS_MACHINE_BYTES])
 {
     const struct hx_shared *shared = world->process.shared;
-    const int16_t *mine = shared->table[shared->ranks[0]].place, *theirs = shared->table[shared->ranks[1]].place;
+    const int partner = hx_probe_partner(shared);
+    const int16_t *mine = shared->table[shared->ranks[0]].place, *theirs = shared->table[shared->ranks[partner]].place;
     char model[HX_CPU_MODEL_BYTES];
 
     hx_cpu_model(model);
-    snprintf(machine, HX_CONSTANTS_MACHINE_BYTES, "%s; %d ranks, %d per 1000 cores; %s socket, %s NUMA node, %s L3 cache; %s", model,
+    snprintf(machine, HX_CONSTANTS_MACHINE_BYTES, "%s; %d ranks, %d per 1000 cores; %s socket, %s NUMA node, %s L3 cache, %s core; %s", model,
              shared->n, (int)(1e3 * hx_world_ranks_per_cpu(world, place)), where(mine[0], theirs[0]), where(mine[1], theirs[1]),
-             where(mine[2], theirs[2]), hx_share_is_far(line_ns, world->process.env->far_ns) ? "around the caches" : "by the caches");
+             where(mine[2], theirs[2]), where((int16_t)shared->doorbells[0].cpu, (int16_t)shared->doorbells[partner].cpu),
+             hx_share_is_far(line_ns, world->process.env->far_ns) ? "around the caches" : "by the caches");
 }
 
 /* The user's file for this machine. Returns 0, or -1: no folder is known, or the path is too long. */
@@ -122,11 +124,11 @@ void hx_constants_settle(struct hx_world *world, const struct hx_place *place, i
     const struct hx_env *env = world->process.env;
     const int reads = !atomic_load_explicit(&shared->header->no_fetch, memory_order_relaxed); /* the first rank decides for both */
 
-    if (shared->ranks[0] != 0 || shared->n == 1 || shared->me > 1)
+    if (shared->ranks[0] != 0 || shared->n == 1 || (shared->me > 0 && shared->me != hx_probe_partner(shared)))
         return;
     if (!fit || !env->single_copy || (env->constants && !strcmp(env->constants, "none")))
         hx_probe_leave(shared);
-    else if (shared->me == 1)
+    else if (shared->me > 0)
         hx_probe_answer(shared, env->far_ns);
     else if (!reads)
         hx_probe_leave(shared);

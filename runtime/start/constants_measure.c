@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measuring the constants of a node. Its first rank asks and measures, and its second rank answers (struct hx_probe_side):
+ * Measuring the constants of a node. Its first rank asks and measures, and a second rank answers (struct hx_probe_side). That is the next
+ * rank that is bound to another core: two ranks of one core share its caches, so that copies between them seem twice as fast.
  *
  *   asks      turn 1: nothing      turn 2: fill a slot from piece 0      ...      leaves
  *   answers         turn 1               turn 2, after it has filled it
@@ -35,6 +36,15 @@
 
 enum task { TASK_NONE, TASK_LINE, TASK_REWRITE, TASK_FILL };
 
+int hx_probe_partner(const struct hx_shared *shared)
+{
+    int i = 1;
+
+    while (i < shared->n && shared->doorbells[i].cpu == shared->doorbells[0].cpu)
+        i++;
+    return i < shared->n ? i : 1;
+}
+
 static void probe_open(struct hx_probe *p, struct hx_shared *shared, int64_t far_ns, uint64_t ns)
 {
     struct hx_probe_side *sides = shared->header->probe;
@@ -53,7 +63,7 @@ static void memory_open(struct hx_probe *p, int pieces)
     p->failed = hx_shared_context(p->shared, 0) != HX_SUCCESS;
     if (p->failed)
         return;
-    p->slot = (unsigned char *)p->shared->contexts[0] + p->shared->slots_at + 2 * p->shared->bank_bytes;
+    p->slot = (unsigned char *)p->shared->contexts[0] + p->shared->slots_at + 2 * p->shared->bank_bytes * (size_t)hx_probe_partner(p->shared);
     p->memory = mmap(NULL, p->memory_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p->memory == MAP_FAILED) {
         p->memory = NULL;
@@ -166,7 +176,7 @@ static uint64_t fetch(struct hx_probe *p, int target, int source, size_t bytes)
     struct iovec from = {(void *)(p->answers->memory + p->bytes * (size_t)source), bytes};
     uint64_t start = hx_now_ns();
 
-    if (!p->failed && process_vm_readv(p->shared->doorbells[1].pid, &to, 1, &from, 1, 0) != (ssize_t)bytes)
+    if (!p->failed && process_vm_readv(p->shared->doorbells[hx_probe_partner(p->shared)].pid, &to, 1, &from, 1, 0) != (ssize_t)bytes)
         p->failed = 1;
     return hx_now_ns() - start;
 }
@@ -312,6 +322,8 @@ void hx_probe_answer(struct hx_shared *shared, int64_t far_ns)
 
 void hx_probe_leave(struct hx_shared *shared)
 {
-    if (shared->me < 2) /* release pairs with the acquire in turn_await */
-        atomic_store_explicit(&shared->header->probe[shared->me].turn, HX_PROBE_GONE, memory_order_release);
+    const int side = shared->me == 0 ? 0 : 1;
+
+    if (side == 0 || shared->me == hx_probe_partner(shared)) /* release pairs with the acquire in turn_await */
+        atomic_store_explicit(&shared->header->probe[side].turn, HX_PROBE_GONE, memory_order_release);
 }

@@ -22,7 +22,7 @@
 #define SHORT_BYTES ((size_t)64 << 10)
 #define LONG_BYTES ((size_t)256 << 10) /* if the short vector takes less than: */
 #define SLOW_US 1000
-#define LEAST_US 0.05 /* less is not told from 0 */
+#define LEAST_US 0.05 /* the clock does not resolve less */
 #define LEAST_PART 0.25 /* of a vector's time is that of its bytes, however late a rank was */
 
 struct pair { /* of the two ranks that measure */
