@@ -47,6 +47,17 @@ expect 2 measured "no file"
 [ "$(find "$tmp/cache/hierax" -type f | wc -l)" = 1 ] || fail "not one file is in the cache: $(ls -a "$tmp/cache/hierax")"
 grep -q "^line_ns [1-9]" "$tmp"/cache/hierax/constants-* || [ "$(nproc)" = 1 ] || fail "the time of a line is not measured: $(cat "$tmp"/cache/hierax/*)"
 
+# Of four ranks on two cores, the first two share one: the second that measures is on the other.
+two=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2], sep=",")')
+if [[ $two = *,* ]]; then
+    for ((i = 0; i < 60; i++)); do
+        rm -rf "$tmp/cache"
+        timeout 100 taskset -c "$two" "$run" -n 4 -- "$info" --json >"$tmp/out" 2>"$tmp/err" || fail "four ranks on two cores: exit $?"
+        [ "$(told | cut -d' ' -f1)" != built ] && break
+    done
+    grep -q "^machine .*, other core; " "$tmp"/cache/hierax/constants-* || fail "two ranks of one core measure: $(cat "$tmp"/cache/hierax/*)"
+fi
+
 # a named file: on all ranks rank 0's, also where ranks name others, and on two nodes
 write "$tmp/fast" 90000
 write "$tmp/slow" 1000
