@@ -50,6 +50,8 @@ for shape in [*sources, "all"]:
     worst = max(of, key=lambda key: off(of[key]))
     median, most = statistics.median(map(off, of.values())), off(of[worst])
     print("%-8s %5d  %8.2f %8.2f  %s of %d B on %s: %.1f, %.1f, %s" % (shape, len(of), median, most, worst[1], worst[2], worst[0], *of[worst], worst[3]))
+if len(rows) < len(loops):
+    print("# %d rows left out: their plan ran in cold calls only, or in warm calls only" % (len(loops) - len(rows)))
 for shape, (node, network) in sources.items():
     print("# %s: constants of the node: %s; of the network: %s" % (shape, node or "not used", network or "not used"))
 if len(sys.argv) == 6 and (median > float(sys.argv[4]) or most > float(sys.argv[5])):
