@@ -109,7 +109,7 @@ int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
         return 1;
     if (op->give_up > 0 && hx_deadline_passed(op->give_up) && !op->is_cut_off) {
         op->is_cut_off = 1;
-        op->give_up = hx_deadline(CANCEL_SECONDS);
+        op->give_up = hx_deadline(REST_SECONDS); /* it ends at once, but what ends before may hold up this rank */
         hx_peer_disconnect(net, net->edges[op->peer]);
     } else if (op->give_up > 0) {
         if (hx_deadline_passed(op->give_up)) {

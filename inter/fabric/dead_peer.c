@@ -198,7 +198,7 @@ void hx_peer_disconnect(const struct hx_net *net, const struct hx_edge *edge)
     const struct peer_of of = {net, edge};
 
     if (net->traits->kernel_answers)
-        hx_files_visit(is_stalled, &of, hx_socket_reset);
+        hx_files_visit(is_stalled, &of, hx_socket_shut);
 }
 
 /* ---- late peers */

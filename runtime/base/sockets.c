@@ -54,6 +54,11 @@ void hx_socket_reset(int fd)
     connect(fd, &none, sizeof(none));
 }
 
+void hx_socket_shut(int fd)
+{
+    shutdown(fd, SHUT_RDWR);
+}
+
 void hx_socket_hurry(int fd)
 {
     const struct timeval none = {.tv_sec = -1};

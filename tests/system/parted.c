@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ranks that go on after hosts are lost, or after the network has parted, if they may. Usage: parted FOLDER
+ * Ranks that go on after hosts are lost, or after the network has parted, if they may. Usage: parted FOLDER COUNT
  *
- * Ranks make all-reduces. After one has failed they revoke, shrink, and make all-reduces again. Each rank writes to FOLDER/rank.R how that
+ * Ranks make all-reduces of COUNT doubles. After one has failed they revoke, shrink, and make all-reduces again. Each rank writes to FOLDER/rank.R how that
  * ended: "goes on with N ranks after M ms", or "stops: STATUS DETAIL". FOLDER/lost has the time of the loss, in seconds since the machine
  * has started. A host that is lost reaches no terminal, so files tell.
  */
@@ -13,10 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define COUNT 1000
 #define STEPS 20 /* after the loss */
 
-static int me;
+static int me, count;
 static const char *folder;
 
 static void say(const char *text)
@@ -48,13 +47,15 @@ static double ms_since_loss(void)
 
 static hx_status_t sum(hx_comm_t *comm)
 {
-    static double in[COUNT], out[COUNT];
+    static double *in, *out;
     hx_status_t status;
 
-    for (int i = 0; i < COUNT; i++)
+    if (!in && (!(in = malloc(sizeof(*in) * (size_t)count)) || !(out = malloc(sizeof(*out) * (size_t)count))))
+        exit(1);
+    for (int i = 0; i < count; i++)
         in[i] = i;
-    status = hx_allreduce(in, out, COUNT, HX_FLOAT64, HX_SUM, comm);
-    for (int i = 0; status == HX_SUCCESS && i < COUNT; i++)
+    status = hx_allreduce(in, out, (size_t)count, HX_FLOAT64, HX_SUM, comm);
+    for (int i = 0; status == HX_SUCCESS && i < count; i++)
         if (out[i] != (double)i * hx_size(comm)) {
             say("a sum is wrong");
             _exit(1);
@@ -77,9 +78,10 @@ int main(int argc, char **argv)
     char text[100] = "";
     hx_status_t status;
 
-    if (argc != 2)
+    if (argc != 3)
         return 2;
     folder = argv[1];
+    count = atoi(argv[2]);
     if (hx_init(&comm) != HX_SUCCESS)
         return 1;
     me = hx_rank(comm);

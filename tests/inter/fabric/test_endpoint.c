@@ -742,38 +742,6 @@ static void case_claim(struct world *w)
     meet(w, &w->meet->begun, 1);
 }
 
-/* Rank 1 stops in the middle of a message, as if its network were cut. Rank 0 takes its receive back, and still reaches rank 2. */
-static void case_cut_off(struct world *w)
-{
-    enum { BYTES = 16 << 20 };
-    uint8_t *buffer = malloc(BYTES), byte = 7;
-    struct hx_segment parts = {buffer, BYTES}, part = {&byte, 1};
-    struct hx_net_op op, next;
-
-    memset(buffer, w->me, BYTES);
-    if (w->me == 1) {
-        atomic_store(&w->meet->begun, getpid());
-        post(w, &op, HX_NET_SEND, 0, 1, &parts, 1);
-        while (op.completed_bytes == 0)
-            turn(w);
-        raise(SIGSTOP);
-        while (op.done == 0)
-            turn(w);
-    } else if (w->me == 0) {
-        post(w, &op, HX_NET_RECV, 1, 1, &parts, 1);
-        for (double until = hx_now_s() + 1; hx_now_s() < until;)
-            turn(w);
-        check(op.completed_bytes < BYTES);
-        take_back(w->net, &op);
-        check(op.done < 0 && !w->net->broken);
-        check(finish(w, post(w, &next, HX_NET_RECV, 2, 1, &part, 1)) == 1);
-        kill(atomic_load(&w->meet->begun), SIGCONT);
-    } else {
-        check(finish(w, post(w, &op, HX_NET_SEND, 0, 1, &part, 1)) == 1);
-    }
-    meet(w, &w->meet->arrived, 2);
-}
-
 static int is_connected(const void *ctx, int fd)
 {
     struct sockaddr_storage local, peer;
@@ -916,12 +884,6 @@ static void test_claim(void **state)
     assert_int_equal(job_run(providers[0], first_mode, 0, 3, case_claim), 0);
 }
 
-static void test_cut_off(void **state)
-{
-    (void)state;
-    assert_int_equal(job_run(providers[0], first_mode, 0, 3, case_cut_off), 0);
-}
-
 static void test_late_again(void **state)
 {
     (void)state;
@@ -1022,7 +984,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_cancel_bounced), cmocka_unit_test(test_cancel_slots), cmocka_unit_test(test_mismatch),
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_gone_asks),
-        cmocka_unit_test(test_claim),          cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_claim),
         cmocka_unit_test(test_late_again), cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
         cmocka_unit_test(test_connection_breaks),
         cmocka_unit_test(test_chunk_setting), cmocka_unit_test(test_child),
