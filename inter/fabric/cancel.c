@@ -103,23 +103,29 @@ int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t the
     return 1;
 }
 
+/* The provider has not cancelled it in time. */
+static void given_up(struct hx_net *net, struct hx_net_op *op)
+{
+    if (!op->is_cut_off) {
+        op->is_cut_off = 1;
+        op->give_up = hx_deadline(REST_SECONDS); /* it ends at once, but what ends before may hold up this rank */
+        hx_peer_disconnect(net, net->edges[op->peer]);
+        return;
+    }
+    hx_fail(HX_ERR_TRANSPORT, "%s does not cancel a message %s rank %d of the job: Hierax closes this network endpoint",
+            net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
+    hx_net_break(net, HX_ERR_TRANSPORT);
+}
+
 int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
 {
     if (net->broken || op->done != 0 || hx_meeting_cancel(net, op))
         return 1;
-    if (op->give_up > 0 && hx_deadline_passed(op->give_up) && !op->is_cut_off) {
-        op->is_cut_off = 1;
-        op->give_up = hx_deadline(REST_SECONDS); /* it ends at once, but what ends before may hold up this rank */
-        hx_peer_disconnect(net, net->edges[op->peer]);
-    } else if (op->give_up > 0) {
-        if (hx_deadline_passed(op->give_up)) {
-            hx_fail(HX_ERR_TRANSPORT, "%s does not cancel a message %s rank %d of the job: Hierax closes this network endpoint",
-                    net->info->fabric_attr->prov_name, op->direction == HX_NET_SEND ? "to" : "from", op->peer);
-            hx_net_break(net, HX_ERR_TRANSPORT);
-        }
-    }
-    if (op->give_up > 0)
+    if (op->give_up > 0) {
+        if (hx_deadline_passed(op->give_up))
+            given_up(net, op);
         return net->broken != HX_SUCCESS;
+    }
     op->give_up = hx_deadline(op->direction == HX_NET_RECV && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
     if (op->direction == HX_NET_RECV && hx_op_pays_credits(op)) /* the peer may still send the rest: return its credits */
         hx_flow_of(net->edges[op->peer], op->flow)->received +=
