@@ -88,6 +88,10 @@ check "a host loses its network: six ranks go on" loses "a host lost" 12000 "0 1
 export HX_SILENT=2
 check "HX_SILENT=2, the network parts 1:3: six ranks go on without rank 0" loses "1:3, HX_SILENT=2" 5000 "2 3 4 5 6 7" "0 1" part 1
 check "HX_SILENT=2, the network parts 2:2: the half with rank 0 goes on" loses "2:2, HX_SILENT=2" 5000 "0 1 2 3" "4 5 6 7" part 3 4
+count=1000000
+"$lab" slow 4 200 # else messages are seldom in the middle
+check "HX_SILENT=2, a host loses its network in the middle of long messages: six ranks go on" loses "a host lost, 8 MB" 12000 "0 1 2 3 4 5" "6 7" down 4
+count=1000
 unset HX_SILENT
 check "all processes of a host die, slurmd too: six ranks go on" loses "a host killed" 3000 "0 1 2 3 4 5" "" murder 4
 cat "$scratch/times"
