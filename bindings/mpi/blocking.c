@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The collectives. Hierax serves a call, or passes it on to MPI unchanged. This file has the functions that block. large.c includes it for
- * those whose names end in _c, starts.c and starts_large.c for those that do not block, inits.c and inits_large.c for persistent ones. */
+/* The collectives. Hierax serves a call, or passes it on to MPI unchanged. This file has the blocking functions. large.c includes it for
+ * those whose names end in _c, starts.c and starts_large.c for non-blocking ones, inits.c and inits_large.c for persistent ones. */
 #include "forms.h"
 #include "hxmpi.h"
 #include "started.h"
@@ -165,14 +165,16 @@ int FUNCTION(Exscan)(const void *in, void *out, count_t count, MPI_Datatype type
     return PASS_ON(Exscan, in, out, count, type, op, comm);
 }
 
-int FUNCTION(Reduce_scatter_block)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm REQUEST(MPI_Request *request))
+int FUNCTION(Reduce_scatter_block)(const void *in, void *out, count_t count, MPI_Datatype type, MPI_Op op,
+                                   MPI_Comm comm REQUEST(MPI_Request *request))
 {
     struct call call = CALL(Reduce_scatter_block);
     hx_dtype_t dtype;
     hx_op_t hx_op;
 
     if (begin(&call) && reduction(&call, count, type, op, &dtype, &hx_op) &&
-        SERVED(&call, NULL, HX(reduce_scatter_block)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op, HX_COMM(&call) HX_REQUEST)))
+        SERVED(&call, NULL, HX(reduce_scatter_block)(in == MPI_IN_PLACE ? HX_IN_PLACE : in, out, (size_t)count, dtype, hx_op,
+                                                     HX_COMM(&call) HX_REQUEST)))
         return call.rc;
     return PASS_ON(Reduce_scatter_block, in, out, count, type, op, comm);
 }
@@ -238,7 +240,7 @@ int FUNCTION(Bcast)(void *buffer, count_t count, MPI_Datatype type, int root, MP
     return call.rc;
 }
 
-/* Open both sides and make the call. The first may have no side: in place. */
+/* Open both sides and make the call. In a call in place, open_in is 1, and the input has no side. */
 #define BETWEEN(call, open_in, open_out, hx_call)                                                                                    \
     do {                                                                                                                             \
         struct hxmpi_data data = {.in.data = HX_IN_PLACE, .out.data = HX_IN_PLACE};                                                   \
@@ -297,8 +299,8 @@ int FUNCTION(Gather)(const void *sendbuf, count_t sendcount, MPI_Datatype sendty
     BETWEEN(call, in_place || hxmpi_side_open(&data.in, sendbuf, (size_t)sendcount, sendtype, HXMPI_LOAD),
             !is_root(&call, root) || hxmpi_side_open(&data.out, recvbuf, n * (size_t)recvcount, recvtype,
                                                      in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            HX(gather)(data.in.data, is_root(&call, root) ? data.out.data : NULL, is_root(&call, root) ? data.out.bytes / n : data.in.bytes, HX_BYTE, root,
-                      HX_COMM(&call) HX_REQUEST));
+            HX(gather)(data.in.data, is_root(&call, root) ? data.out.data : NULL,
+                       is_root(&call, root) ? data.out.bytes / n : data.in.bytes, HX_BYTE, root, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -316,8 +318,8 @@ int FUNCTION(Scatter)(const void *sendbuf, count_t sendcount, MPI_Datatype sendt
     const size_t n = (size_t)call.of->size;
     BETWEEN(call, !is_root(&call, root) || hxmpi_side_open(&data.in, sendbuf, n * (size_t)sendcount, sendtype, HXMPI_LOAD),
             in_place || hxmpi_side_open(&data.out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
-            HX(scatter)(is_root(&call, root) ? data.in.data : NULL, data.out.data, is_root(&call, root) ? data.in.bytes / n : data.out.bytes, HX_BYTE, root,
-                       HX_COMM(&call) HX_REQUEST));
+            HX(scatter)(is_root(&call, root) ? data.in.data : NULL, data.out.data,
+                        is_root(&call, root) ? data.in.bytes / n : data.out.bytes, HX_BYTE, root, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -358,7 +360,8 @@ int FUNCTION(Gatherv)(const void *sendbuf, count_t sendcount, MPI_Datatype sendt
             !is_root(&call, root) || (blocks_read(call.of->size, recvcounts, displs, &data.counts, &places) &&
                                       hxmpi_side_open_blocks(&data.out, recvbuf, call.of->size, data.counts, places, recvtype,
                                                              in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE)),
-            HX(gatherv)(data.in.data, data.in.bytes, is_root(&call, root) ? data.out.data : NULL, data.out.counts, data.out.displs, HX_BYTE, root, HX_COMM(&call) HX_REQUEST));
+            HX(gatherv)(data.in.data, data.in.bytes, is_root(&call, root) ? data.out.data : NULL, data.out.counts, data.out.displs, HX_BYTE,
+                        root, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
@@ -379,12 +382,14 @@ int FUNCTION(Scatterv)(const void *sendbuf, const count_t *sendcounts, const dis
                 (blocks_read(call.of->size, sendcounts, displs, &data.counts, &places) &&
                  hxmpi_side_open_blocks(&data.in, sendbuf, call.of->size, data.counts, places, sendtype, HXMPI_LOAD)),
             in_place || hxmpi_side_open(&data.out, recvbuf, (size_t)recvcount, recvtype, HXMPI_STORE),
-            HX(scatterv)(is_root(&call, root) ? data.in.data : NULL, data.in.counts, data.in.displs, data.out.data, data.out.bytes, HX_BYTE, root, HX_COMM(&call) HX_REQUEST));
+            HX(scatterv)(is_root(&call, root) ? data.in.data : NULL, data.in.counts, data.in.displs, data.out.data, data.out.bytes, HX_BYTE,
+                         root, HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
 
 int FUNCTION(Alltoallv)(const void *sendbuf, const count_t *sendcounts, const displ_t *sdispls, MPI_Datatype sendtype,
-                        void *recvbuf, const count_t *recvcounts, const displ_t *rdispls, MPI_Datatype recvtype, MPI_Comm comm REQUEST(MPI_Request *request))
+                        void *recvbuf, const count_t *recvcounts, const displ_t *rdispls, MPI_Datatype recvtype,
+                        MPI_Comm comm REQUEST(MPI_Request *request))
 {
     struct call call = CALL(Alltoallv);
     const int in_place = sendbuf == MPI_IN_PLACE;
@@ -401,6 +406,7 @@ int FUNCTION(Alltoallv)(const void *sendbuf, const count_t *sendcounts, const di
             blocks_read(call.of->size, recvcounts, rdispls, &data.counts, &places) &&
                 hxmpi_side_open_blocks(&data.out, recvbuf, call.of->size, data.counts, places, recvtype,
                                        in_place ? HXMPI_LOAD | HXMPI_STORE : HXMPI_STORE),
-            HX(alltoallv)(data.in.data, data.in.counts, data.in.displs, data.out.data, data.out.counts, data.out.displs, HX_BYTE, HX_COMM(&call) HX_REQUEST));
+            HX(alltoallv)(data.in.data, data.in.counts, data.in.displs, data.out.data, data.out.counts, data.out.displs, HX_BYTE,
+                          HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }

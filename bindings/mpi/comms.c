@@ -38,7 +38,7 @@ void hxmpi_progress(void *ctx)
     in_progress--;
 }
 
-/* Nothing uses it any more. */
+/* Free an entry that nothing uses any more. */
 static void discard(struct hxmpi_comm *of)
 {
     if (!of->comm || of->comm == world || hxmpi_state != HXMPI_ON) {
@@ -66,7 +66,7 @@ int hxmpi_comm_is_freed(const struct hxmpi_comm *of)
     return freed_one;
 }
 
-/* Returns whether nothing uses it any more. */
+/* user: 1: a call that used it has ended. 0: the program has freed it. Returns whether nothing uses it any more. */
 static int let_go(struct hxmpi_comm *of, int user)
 {
     pthread_mutex_lock(&mutex);

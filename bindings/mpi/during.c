@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls of MPI that block and have no form that does not, as MPI_Win_fence and MPI_Comm_split. While this process is in one of them, a
- * thread makes progress on the calls of Hierax. The thread starts at the first such call, and sleeps outside of them.
+ * Blocking calls of MPI that have no non-blocking form, such as MPI_Win_fence and MPI_Comm_split. While this process is in one of them, a
+ * thread makes progress on the calls of Hierax. The thread starts at the first such call, and sleeps between them.
  *
- * It does not call MPI, except for MPI_Reduce_local by a reduction with an operation of the program.
+ * The thread calls only one function of MPI: MPI_Reduce_local, in a reduction with an operation of the program.
  */
 #include "hxmpi.h"
 #include <pthread.h>
@@ -45,7 +45,7 @@ static void thread_start(void)
     state = pthread_create(&thread, NULL, thread_main, NULL) ? FAILED : RUNS;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (state == FAILED)
-        hxmpi_say("cannot start a thread: collectives that have started do not go on in calls like MPI_Win_fence");
+        hxmpi_say("cannot start a thread: started collectives make no progress during calls like MPI_Win_fence");
 }
 
 void hxmpi_during_begin(void)

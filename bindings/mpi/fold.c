@@ -3,7 +3,7 @@
  * Reductions that Hierax has no operation for: of the program, or of MPI on long double. MPI's own MPI_Reduce_local combines the elements.
  *
  * Each pair of an operation and a datatype takes one of a few places, which stay in use by turns. So a program may create any number of
- * operations. If calls that have started use all places, a call gets one of its own, so no rank runs out of places before the others.
+ * operations. If started calls use all places, a further call gets an extra one. So no rank runs out of places before the others.
  */
 #include "hxmpi.h"
 #include <limits.h>
@@ -22,7 +22,7 @@ struct hxmpi_fold {
     hx_dtype_t dtype;
     unsigned long used; /* when, in calls */
     unsigned users;     /* calls that run */
-    int is_extra;       /* it is not one of the places, and ends with its call */
+    int is_extra;       /* not one of the places: freed when its call has ended */
 };
 
 static struct hxmpi_fold places[PLACES];

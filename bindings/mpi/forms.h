@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The forms of the functions in blocking.c: their names, their types of counts, and their last arguments. The files that include blocking.c
- * choose the form. */
+/* The forms of the functions in blocking.c: blocking, non-blocking or persistent, with counts of int or MPI_Count. A form sets the name of a
+ * function, its count type and its last arguments. The file that includes blocking.c chooses the form. */
 #ifndef HXMPI_FORMS_H
 #define HXMPI_FORMS_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Programs in Fortran. The library for Fortran of each MPI converts the arguments. Then that of Open MPI calls PMPI_Allreduce and so on, and
- * so does that of MPICH for a part of the module mpi_f08. This points its entries for these functions (of its global offset table) at the
- * functions of this library. The other functions of MPICH call MPI_Allreduce, and so come here anyway.
+ * Programs in Fortran. Each MPI has a Fortran library, which converts the arguments and then calls a function of C. In Open MPI this is
+ * PMPI_Allreduce and so on, and in MPICH too for a part of the module mpi_f08. So this file changes the entries for these functions in the
+ * global offset table of the Fortran library: they then lead to the functions of this library. The other functions of MPICH's Fortran library
+ * call MPI_Allreduce, which is this library's already.
  *
  *   program    mpi_allreduce_ -->  libmpi_mpifh.so    PMPI_Allreduce -->  libmpi.so
  *                                                           `---------->  this library's MPI_Allreduce
@@ -26,16 +27,16 @@
 #ifdef IS_ENTRY
 static const char *const libraries[] = {"libmpi_mpifh", "libmpifort", "libmpichfort"}; /* how the names of their files start */
 
-/* The parts of a loaded library that are needed here. */
+/* The parts of a loaded library that this file needs. */
 struct parts {
     ElfW(Addr) base, read_only, read_only_end; /* read_only: the loader has protected this after filling it */
     const char *names;
     const ElfW(Sym) *symbols;
-    const ElfW(Rela) *entries[2]; /* of functions that are called, and of all else */
+    const ElfW(Rela) *entries[2]; /* 0: functions that are called (PLT); 1: all other symbols */
     size_t counts[2];
 };
 
-/* An address in the dynamic section: the C library has added the base already, or has not. */
+/* An address in the dynamic section. Some C libraries have added the base already, others have not. */
 static const void *address_of(const struct parts *parts, ElfW(Addr) address)
 {
     return (const void *)(address < parts->base ? parts->base + address : address);
@@ -55,7 +56,7 @@ static void dynamic_read(struct parts *parts, const ElfW(Dyn) *dynamic)
         }
 }
 
-/* This library's function of this name, without the P; NULL: it has none. */
+/* This library's function for PMPI_name: MPI_name. NULL: it has none. */
 static void *own_function(void *self, const void *self_base, const char *name)
 {
     void *found = strncmp(name, "PMPI", 4) == 0 ? dlsym(self, name + 1) : NULL;
@@ -70,7 +71,7 @@ static void entry_write(const struct parts *parts, ElfW(Addr) at, void *function
     const size_t bytes = at + sizeof(void *) - page;
 
     if (mprotect((void *)page, bytes, PROT_READ | PROT_WRITE) != 0)
-        return; /* MPI makes these calls. It is the same on all ranks */
+        return; /* MPI then serves these calls, as it does on the other ranks, where this fails too */
     memcpy((void *)at, &function, sizeof(function));
     if (at >= parts->read_only && at < parts->read_only_end)
         mprotect((void *)page, bytes, PROT_READ);

@@ -41,7 +41,7 @@ struct hxmpi_comm {
     hx_comm_t *comm; /* NULL: MPI makes the calls on it */
     int cause;       /* then: why, an index of hxmpi_causes */
     int rank, size;
-    int users, freed;        /* calls that have started; the program has freed it */
+    int users, freed;        /* users: started calls that use it; freed: 1: the program has freed it */
     struct hxmpi_comm *next; /* of those to be freed */
 };
 
@@ -50,14 +50,14 @@ hx_status_t hxmpi_comms_begin(hx_comm_t *world, int threads);
 void hxmpi_comms_end(void);
 /* While a call of Hierax waits, the messages of MPI go on. */
 void hxmpi_progress(void *ctx);
-/* The entry of comm. It is made at the first call on comm that blocks, which is collective. Before that, a call that does not block gets
- * an entry without a communicator. NULL if Hierax does not run. */
+/* The entry of comm. blocks: the call may wait for the other ranks, so the first such call makes the communicator. Until then a non-blocking
+ * call gets an entry without a communicator. NULL if Hierax does not run. */
 const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm, int blocks);
-/* A call that has started uses the entry, also after the program has freed the communicator. */
+/* A started call holds the entry until it has ended, even if the program frees the communicator meanwhile. */
 void hxmpi_comm_hold(const struct hxmpi_comm *of);
 void hxmpi_comm_release(const struct hxmpi_comm *of);
 int hxmpi_comm_is_freed(const struct hxmpi_comm *of);
-/* Collective. A further communicator of the same ranks, or NULL on all ranks: one of them is not ready, or cannot make it. */
+/* Make another communicator of the same ranks. Collective. NULL on all ranks if a rank is not ready, or cannot make it. */
 hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, int ready);
 /* A call of Hierax on comm has returned this: what the MPI function returns. */
 int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of);
@@ -81,7 +81,7 @@ void hxmpi_fold_release(struct hxmpi_fold *fold);
 /* ---- started.c: progress */
 
 extern _Atomic int hxmpi_outstanding; /* calls that have started and are not finished */
-extern int hxmpi_always;              /* there may be work at any time: several nodes, or several threads that call MPI */
+extern int hxmpi_always;              /* 1: Hierax may have work at any time: there are several nodes, or several threads call MPI */
 /* Must Hierax make progress while this process waits in MPI? */
 static inline int hxmpi_must_drive(void)
 {
@@ -90,7 +90,7 @@ static inline int hxmpi_must_drive(void)
 /* Make progress once; complete MPI's requests of calls that have ended. */
 void hxmpi_drive(void);
 
-/* ---- during.c: a call of MPI that blocks; Hierax makes progress meanwhile */
+/* ---- during.c: Hierax makes progress during a blocking call of MPI */
 
 void hxmpi_during_begin(void);
 void hxmpi_during_end(void);
@@ -121,7 +121,7 @@ void hxmpi_during_finish(void); /* once, at the end */
 #define HXMPI_CAUSE(name, text) HXMPI_CAUSE_##name,
 enum hxmpi_cause { HXMPI_CAUSES(HXMPI_CAUSE) HXMPI_NCAUSES };
 
-/* Each with the name of its form that does not block. */
+/* The name of each collective, and the name of its non-blocking form. */
 #define HXMPI_COLLECTIVES(ROW)                                                                                                       \
     ROW(Barrier, Ibarrier)                                                                                                           \
     ROW(Bcast, Ibcast)                                                                                                               \

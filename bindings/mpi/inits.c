@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The persistent collectives, as MPI_Allreduce_init: the functions of blocking.c, with other names, and a request that can be started. MPI 4
- * has them, and Open MPI: before version 5 as MPIX_Allreduce_init. */
+/* The persistent collectives, such as MPI_Allreduce_init: the functions of blocking.c, with other names and a request that can be started.
+ * MPI 4 has them, and Open MPI 5. Open MPI 4 calls them MPIX_Allreduce_init. */
 #include "hxmpi.h"
 #ifdef OPEN_MPI
 #include <mpi-ext.h>

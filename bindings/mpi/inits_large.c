@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The same with counts of MPI_Count, as MPI_Allreduce_init_c. */
+/* Persistent collectives with counts of MPI_Count, such as MPI_Allreduce_init_c. */
 #include "hxmpi.h"
 #if MPI_VERSION >= 4
 #define HXMPI_LARGE

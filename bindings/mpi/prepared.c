@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Persistent collectives, as MPI_Allreduce_init. MPI's request is a persistent receive of this rank from itself:
+ * Persistent collectives, such as MPI_Allreduce_init. MPI's request is a persistent receive of this rank from itself:
  *
  *   MPI_Allreduce_init   hx_allreduce_init, and MPI_Recv_init of 0 bytes
  *   MPI_Start            hx_start, and MPI_Start of the receive
  *   hxmpi_drive          the call has ended: MPI_Send of 0 bytes completes the receive (started.c)
  *
- * Ranks may start the persistent collectives of a communicator in any order. So each has a communicator of Hierax for itself.
+ * Ranks may start the persistent collectives of a communicator in any order. So each of them has its own communicator of Hierax.
  */
 #include "started.h"
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { TAGS = 32768 }; /* all MPIs have as many */
+enum { TAGS = 32768 }; /* MPI guarantees so many */
 
 _Atomic int hxmpi_prepared;
 
@@ -20,7 +20,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct hxmpi_started *newest; /* list by older */
 static MPI_Comm self = MPI_COMM_NULL;
 
-/* MPI's request, and its tag. Returns 0 if MPI cannot make it. */
+/* Make MPI's request, with a tag of its own. Returns 0 if MPI cannot make it. */
 static int receive_make(struct hxmpi_started *started)
 {
     static unsigned tags;

@@ -30,18 +30,18 @@ int hxmpi_side_open_blocks(struct hxmpi_side *side, const void *buffer, int bloc
                            MPI_Datatype type, int flags);
 /* store: the data is complete, so give it to the program if Hierax has written it. */
 void hxmpi_side_close(struct hxmpi_side *side, int store);
-/* The same for a call that is made again: take the data from the program before it, and give it back afterwards. */
+/* For a persistent call: copy the data from the program before each start, and back after it. */
 void hxmpi_side_load(const struct hxmpi_side *side);
 void hxmpi_side_store(const struct hxmpi_side *side);
 
 /* The data of a call that moves blocks. */
 struct hxmpi_data {
     struct hxmpi_side in, out;
-    size_t *counts, *sent; /* arrays of the sides, to be freed; or NULL */
+    size_t *counts, *sent; /* arrays that hxmpi_data_close frees; or NULL */
 };
 
-/* complete: give the program what Hierax has written. */
+/* complete: give the program what Hierax has written. store keeps the data for the next start, close frees it. */
 void hxmpi_data_close(struct hxmpi_data *data, int complete);
-void hxmpi_data_store(const struct hxmpi_data *data, int complete); /* the call may be made again */
+void hxmpi_data_store(const struct hxmpi_data *data, int complete);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls that do not block. MPI has a generalized request for each, which its own MPI_Wait and MPI_Test understand.
+ * Non-blocking calls. Each has a generalized request of MPI, which MPI_Wait and MPI_Test understand.
  *
- *   MPI_Iallreduce    hx_iallreduce, and ended() as its callback
- *   hxmpi_drive       hx_progress, which calls ended(); then finish(): unpacks the data and completes MPI's request
- *   MPI_Wait          tests MPI's request and calls hxmpi_drive by turns (waits.c)
+ *   MPI_Iallreduce    calls hx_iallreduce, with ended() as its callback
+ *   hxmpi_drive       calls hx_progress, which calls ended(). Then finish() unpacks the data and completes MPI's request
+ *   MPI_Wait          tests MPI's request and calls hxmpi_drive, in turn (waits.c)
  */
 #include "started.h"
 #include <pthread.h>
@@ -16,7 +16,7 @@ int hxmpi_always;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct hxmpi_started *first, *last; /* calls that are not finished, in the order of their start */
 static unsigned long numbers;
-static _Atomic(struct hxmpi_started *) ended_ones; /* to be finished */
+static _Atomic(struct hxmpi_started *) ended_ones; /* complete in Hierax; finish() has yet to run. A list by next_ended */
 
 /* ---- datatypes and operations that the program has freed while calls may still use them */
 
@@ -34,7 +34,7 @@ static void free_later(MPI_Datatype type, MPI_Op op)
     struct freed *freed = malloc(sizeof(*freed));
 
     if (!freed)
-        return; /* MPI's object stays: a leak, where there is no memory anyway */
+        return; /* MPI's object is never freed then */
     pthread_mutex_lock(&mutex);
     *freed = (struct freed){.type = type, .op = op, .number = numbers, .next = freed_first};
     freed_first = freed;
@@ -152,19 +152,19 @@ void hxmpi_started_drop(struct hxmpi_started *started)
     MPI_Request mpi = started->mpi;
 
     PMPI_Grequest_complete(mpi);
-    PMPI_Request_free(&mpi); /* which releases it */
+    PMPI_Request_free(&mpi); /* this calls release() */
 }
 
 /* ---- from its start to its end */
 
-/* The callback of Hierax, in any thread. */
+/* Hierax calls this when the call has ended, in any thread. */
 static void ended(hx_status_t status, void *ctx)
 {
     struct hxmpi_started *started = ctx;
 
     (void)status; /* hx_wait returns it again */
     started->next_ended = atomic_load_explicit(&ended_ones, memory_order_relaxed);
-    /* release pairs with the acquire in hxmpi_drive: next_ended is there */
+    /* release pairs with the acquire in hxmpi_drive, which reads next_ended */
     while (!atomic_compare_exchange_weak_explicit(&ended_ones, &started->next_ended, started, memory_order_release, memory_order_relaxed))
         ;
 }
@@ -183,7 +183,7 @@ void hxmpi_started_begin(struct hxmpi_started *started, hx_status_t status)
     started->has_ended = 0;
     if (status == HX_SUCCESS && hx_request_notify(started->request, ended, started) == HX_SUCCESS)
         return;
-    started->status = status == HX_SUCCESS ? hx_wait(started->request) : status; /* no memory for a callback */
+    started->status = status == HX_SUCCESS ? hx_wait(started->request) : status; /* there was no memory for a callback, or the start was refused */
     started->has_ended = 1;
     ended(started->status, started);
 }

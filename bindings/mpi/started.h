@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One call of a collective, and what remains of it when it does not block. */
+/* One call of a collective; and, if it is non-blocking or persistent, what lives longer than the function. */
 #ifndef HXMPI_STARTED_H
 #define HXMPI_STARTED_H
 
@@ -12,10 +12,10 @@ struct call {
     const struct hxmpi_comm *of;
     struct hxmpi_fold *fold; /* of a reduction, or NULL */
     int rc;                  /* if it was served */
-    struct hxmpi_started *started; /* it has begun and does not block; or NULL */
+    struct hxmpi_started *started; /* of a non-blocking or persistent call; or NULL */
 };
 
-/* A call that has begun. MPI's request has it as its extra state. */
+/* A non-blocking or persistent call. A non-blocking one is the extra state of MPI's generalized request. */
 struct hxmpi_started {
     struct call call;
     struct hxmpi_data data;
@@ -28,7 +28,7 @@ struct hxmpi_started {
     struct hxmpi_started *next_ended;
     int has_ended; /* with status; hx_wait has been called */
     /* a persistent collective */
-    hx_comm_t *own; /* for it alone; NULL: it is none */
+    hx_comm_t *own; /* its own communicator; NULL: the call is not persistent */
     int tag;
     unsigned long made; /* its number */
     struct hxmpi_started *older;
@@ -38,7 +38,7 @@ struct hxmpi_started {
 int hxmpi_started_open(struct call *call, const struct hxmpi_data *data);
 /* Hierax has refused the call: release it. Its data is still the caller's. */
 void hxmpi_started_drop(struct hxmpi_started *started);
-/* Hierax has begun the call, or refused to start a prepared one with this status. The data is no longer the caller's. */
+/* Hierax has begun the call; or it has refused, with this status, to start a persistent one. The data is no longer the caller's. */
 void hxmpi_started_begin(struct hxmpi_started *started, hx_status_t status);
 /* Free what the program has freed and no call uses any more. */
 void hxmpi_freed_look(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The collectives that do not block, as MPI_Iallreduce: the functions of blocking.c, with other names and a request. */
+/* The non-blocking collectives, such as MPI_Iallreduce: the functions of blocking.c, with other names and a request. */
 #define HXMPI_STARTED
 #define STARTS_Barrier Ibarrier
 #define STARTS_Bcast Ibcast

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI's calls that wait. If Hierax may have work, each becomes a form that does not block, and a loop: a look at MPI, a look at Hierax.
- * Else the call goes straight to MPI. waits_during.c has the calls that lack such a form.
+ * MPI's calls that wait. If Hierax may have work, each becomes its non-blocking form and a loop, which polls MPI and Hierax in turn.
+ * If not, the call goes straight to MPI. waits_during.c has the calls that lack such a form.
  */
 #include "hxmpi.h"
 #include <sched.h>
 
-#define PATIENT_ROUNDS 200 /* looks before this rank yields its core between them */
+#define PATIENT_ROUNDS 200 /* polls before this rank yields its core after each */
 
 static void lull(unsigned round)
 {
@@ -31,7 +31,7 @@ static int await(MPI_Request *request, MPI_Status *status)
     LOOP(PMPI_Test(request, &flag, status), flag)
 }
 
-/* A form that does not block has returned rc. */
+/* rc: what the non-blocking form has returned. */
 static int await_started(int rc, MPI_Request *request, MPI_Status *status)
 {
     return rc == MPI_SUCCESS ? await(request, status) : rc;
@@ -44,8 +44,8 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
     return hxmpi_must_drive() ? await(request, status) : PMPI_Wait(request, status);
 }
 
-/* One after the other: MPI_Testall looks at all of them each time, and that of MPICH 4.0.2 fails if one is a persistent collective that is
- * not complete. */
+/* This waits for one request after the other. MPI_Testall would test all of them each time. In MPICH 4.0.2 it also fails if one of them is a
+ * persistent collective that is not complete. */
 int MPI_Waitall(int n, MPI_Request requests[], MPI_Status *statuses)
 {
     const int wants_statuses = statuses != MPI_STATUSES_IGNORE;
@@ -79,7 +79,7 @@ int MPI_Waitsome(int n, MPI_Request requests[], int *count, int indices[], MPI_S
     LOOP(PMPI_Testsome(n, requests, count, indices, statuses), *count != 0) /* or MPI_UNDEFINED */
 }
 
-/* ---- looks */
+/* ---- calls that test */
 
 #define LOOK(name, parameters, arguments)                                                                                            \
     int MPI_##name parameters                                                                                                        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI's calls that may wait for other ranks, and that waits.c cannot make from forms that do not block: see during.c. */
+/* MPI's calls that may wait for other ranks, and that have no non-blocking form: see during.c. */
 #include "hxmpi.h"
 
 #define ROW(name, parameters, arguments)                                                                                             \
@@ -8,7 +8,7 @@
         return DURING(PMPI_##name arguments);                                                                                        \
     }
 
-/* ---- calls that MPI 4 has twice: with counts of int, and of MPI_Count. First messages, then collectives that Hierax does not serve */
+/* ---- calls that MPI 4 has twice: with counts of int, and of MPI_Count */
 
 #define COUNTED(count_t, displ_t, unit_t, suffix)                                                                                    \
     ROW(Buffer_detach##suffix, (void *buffer, count_t *size), (buffer, size))                                                        \

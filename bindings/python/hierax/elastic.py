@@ -10,8 +10,8 @@
 All processes run the same program, also those that join later. All ranks that live leave a communicator together: each of them agrees in it
 whether it has the next, larger one. If all have it, they go on there. Else they go on without the dead, in a smaller one.
 
-If the network parts, ranks that reach only a minority get MinorityError, which ends the loop: the other part goes on, and two parts must not
-both change the state. Let it end the process, which can then join the others again.
+If the network parts, ranks that reach only a minority get MinorityError, which ends the loop. The other part continues, and two parts must not
+both change the state. Let the exception end the process. A new process can then join the others.
 """
 import warnings
 
@@ -78,14 +78,14 @@ class Loop:
             left.free()
 
     def recover(self):
-        """After a failure: go on with the ranks that live, and with one state. Further ranks may die meanwhile. MinorityError: this rank
-        reaches only a minority, and must not go on."""
+        """After a failure: go on with the ranks that live, and with one state. Further ranks may die meanwhile. Raises MinorityError if this rank
+        reaches only a minority: it must not go on."""
         self.failures += 1
         self._go_on(None)
 
     def _go_on(self, bigger):
         while True:
-            self._leave(bigger)  # outside the try: MinorityError of its agreement leaves the loop, as a minority must stop
+            self._leave(bigger)  # outside the try: its MinorityError must end the loop
             try:
                 return self.sync()
             except FAILURES:

@@ -115,8 +115,8 @@ def abort(group=None):
 
 def set_wire(format, group=None):
     """Let sums and averages of float32 and float64 in the group cross nodes in fewer bits: "bf16", "fp16", "fp8", "int8"; "off": exactly.
-    Inside nodes nothing changes, and all ranks get the same bits. All members call it before their next call. Groups that
-    are created later begin with the format of the first group with backend hierax. hx_comm_set_wire(3) and HX_WIRE in hierax-tuning(7)
+    Inside nodes nothing changes, and all ranks get the same bits. All members call it before their next call. Groups
+    that are created later inherit the format of the first group with backend hierax. hx_comm_set_wire(3) and HX_WIRE in hierax-tuning(7)
     tell more."""
     _backend_of(group, "set_wire").set_wire(format)
 
