@@ -49,9 +49,9 @@ struct hx_planner {
     int rank;
     struct hx_cost_params cost;
     struct hx_constants constants; /* of rank 0's node: see hx_planner_params */
-    struct hx_net_profile net;     /* measured; alpha_us 0: it was not */
+    struct hx_net_profile net;     /* as measured at start; alpha_us 0: not measured */
     int node_points, net_points; /* that its parameters were fitted to, by the table; 0: defaults */
-    const char *node_table, *net_table; /* then: the table's file */
+    const char *node_table, *net_table; /* the table's file, if points are not 0 */
     size_t bank_bytes, live_bytes; /* slots of one rank, on the fullest node: all there are, what stays in the cache */
     int64_t forced_lanes, forced_slice, forced_turns;
     struct hx_forced forced[HX_COLL_COUNT];
@@ -75,11 +75,12 @@ struct hx_planner {
 int hx_planner_candidates(const struct hx_planner *planner, enum hx_coll coll, int root, enum hx_folding folding, double bytes,
                           struct hx_candidate *candidates, const char **fallback);
 
-/* The parameters by which plans are compared: cost, and the constants of the node and the network that are known, unless a table has
- * values of these. */
+/* The parameters by which plans are compared: those of the table. Without values of the node there, its known constants replace the
+ * defaults. The same holds for the network. */
 struct hx_cost_params hx_planner_params(const struct hx_planner *planner);
 
-/* predict.c: where the parameters of the node, or of the network, come from, as all tools print it: "constants of the node: built in". */
+/* predict.c: the source of the parameters of the node (net 0) or of the network (net 1), as all tools print it: "constants of the node:
+ * built in". */
 void hx_planner_source(const struct hx_planner *planner, int net, char text[HX_SOURCE_BYTES]);
 /* See predict of struct hx_planner_ops. */
 hx_status_t hx_planner_predict(struct hx_planner *planner, const struct hx_plan *plan, struct hx_traits traits, uint64_t count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The time that the cost model predicts for a plan, and the sources of its parameters: a table, else a file or a measurement at start, else what is
- * built in. */
+/* The time that the cost model predicts for a plan, and the sources of its parameters. A table takes precedence over a file and a measurement
+ * at start, and these over built-in values. */
 #include "hier/planner.h"
 #include "runtime/base/error.h"
 #include <stdio.h>
@@ -36,7 +36,7 @@ void hx_planner_source(const struct hx_planner *planner, int net, char text[HX_S
         node_source(planner, text);
 }
 
-/* The same, without the part in front of the colon. */
+/* The source alone, without "constants of the node: ". "": the shape does not use these parameters. */
 static void source_copy(const struct hx_planner *planner, int net, char out[HX_SOURCE_BYTES])
 {
     char text[HX_SOURCE_BYTES];
@@ -56,7 +56,7 @@ hx_status_t hx_planner_predict(struct hx_planner *planner, const struct hx_plan 
     if (!candidates)
         return hx_fail(HX_ERR_NOMEM, "no memory for candidates");
     hx_planner_traits(planner, traits);
-    /* by its name, not from the cache of plans, which may have forgotten it */
+    /* by its name, because the cache of plans may have dropped it */
     const int n = hx_planner_candidates(planner, plan->coll, plan->root, traits.folding, bytes, candidates, &fallback);
     predicted->us = hx_candidate_find(candidates, n, plan->name, planner->shape, 1, &found) >= 0
                         ? hx_cost_of(&params, planner->shape, &found, bytes).total_us : 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parameters from measured constants of the node and the network. Calls are taken to be a mix: half of them cold, half warm. */
+/* Computes the parameters of the cost model from measured constants of the node and the network. Assumes that half of the calls are cold, and
+ * half are warm. */
 #include "hier/cost/cost.h"
 #include <math.h>
 

@@ -80,7 +80,7 @@ double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int l
 
 void hx_cost_defaults(struct hx_cost_params *params, double ranks_per_cpu);
 
-/* constants.c: put the constants of the node that are known in place of its parameters, and those of the network if it was measured. */
+/* constants.c: replace parameters of the node, or of the network, by the constants that are known. */
 void hx_cost_constants(struct hx_cost_params *params, const struct hx_constants *constants);
 void hx_cost_net(struct hx_cost_params *params, const struct hx_net_profile *net);
 

@@ -62,7 +62,7 @@ struct hx_table_model {
     double values[HX_COST_PARAMETERS]; /* 0: of the other kind, or not known */
     int points;                        /* collectives and sizes that were measured for them; 0: nothing is known */
     int line;                          /* of the file it was read from */
-    char file[HX_TABLE_FILE_BYTES];    /* its name; of a long one the end */
+    char file[HX_TABLE_FILE_BYTES];    /* its name, or the end of a longer name */
 };
 
 /* A table holds for machines with the same processor model and the same number of processing units. */
