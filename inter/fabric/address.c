@@ -255,6 +255,6 @@ hx_status_t hx_address_adopt(struct hx_net *net, int peer, const void *data, siz
         return HX_SUCCESS;
     memcpy(net->provider, blob->provider, sizeof(net->provider));
     net->match_bits = blob->match_bits;
-    snprintf(net->text, sizeof(net->text), "libfabric provider %s without an endpoint on this rank so far: HX_ENDPOINTS", net->provider);
+    snprintf(net->text, sizeof(net->text), "libfabric provider %s; this rank has no endpoint yet: HX_ENDPOINTS", net->provider);
     return HX_SUCCESS;
 }

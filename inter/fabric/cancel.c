@@ -3,8 +3,8 @@
  * Messages that fail or are cancelled. Once such a message is done, the provider never touches its memory again. A receive can be
  * cancelled if no part of it has arrived. If a part has arrived, this rank waits some seconds for the rest. Requests on bounce
  * buffers may end by themselves. Providers can hardly ever cancel a send from the caller's memory, but over TCP such a send has
- * left at once (tcp_space.c). If the rest does not come because the peer's network is cut, or the peer has been stopped, the connections to
- * it are ended. If nothing helps, the endpoints are closed.
+ * left at once (tcp_space.c). If the rest does not arrive, this rank ends its connections to the peer: the peer's network may be cut, or the
+ * peer may be stopped. If nothing helps, this rank closes its endpoints.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -103,7 +103,7 @@ int hx_message_mismatches(struct hx_net *net, struct hx_net_op *op, uint32_t the
     return 1;
 }
 
-/* The provider has not cancelled it in time. */
+/* The provider has not cancelled the message in time: end the connections to its peer. If they have ended before, close the endpoints. */
 static void given_up(struct hx_net *net, struct hx_net_op *op)
 {
     if (!op->is_cut_off) {

@@ -110,8 +110,8 @@ int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge 
     return -FI_EAGAIN;
 }
 
-/* Another rank cannot reach this peer. That rank may itself be cut off, and what it has said may come late, when its network works again. So
- * where a check of one's own is cheap, the claim only makes it shorter. */
+/* Another rank reports that it cannot reach this peer. That rank may itself be cut off, and its report may arrive late, after its network works
+ * again. If the kernel of the peer's host answers, this rank can check by itself. Then the report only shortens that check. */
 static void claim_heard(struct hx_net *net, struct hx_edge *edge)
 {
     if (net->traits->kernel_answers) {

@@ -32,10 +32,10 @@
 #define PATIENCE_NS SECOND_NS
 #define FORGET_NS (60 * SECOND_NS)  /* a peer that this rank has not checked for so long is no longer late */
 #define ASK_NS_MAX (2 * SECOND_NS)  /* the longest interval between questions */
-#define SILENT_AGAIN_NS (SECOND_NS / 2) /* for an endpoint that others cannot reach, or of a silent host: it has many, asked one after another */
+#define SILENT_AGAIN_NS (SECOND_NS / 2) /* for a doubted peer, or a peer on a silent host, whose many peers are asked one after another */
 #define CERTAIN_NS SECOND_NS        /* a process that ends closes its listener at most so long after its connections */
 #define CERTAIN_STEP_NS 1000000
-#define STALLED_MS 100              /* a connection over which nothing has arrived for so long */
+#define STALLED_MS 100              /* a connection is stalled if nothing has arrived over it for so long */
 #define QUEUE_LENGTH 100            /* connections that certainly fit into a listener's queue */
 
 static uint64_t now_ns(void)
@@ -259,12 +259,12 @@ static void lost_end(struct hx_net *net, uint64_t now)
     hx_net_break_soon(net, HX_ERR_TRANSPORT);
 }
 
-/* message: NULL: the peer is not to be asked. */
+/* message: the question for the peer; NULL: do not ask it. */
 static int edge_check(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)
 {
     uint64_t now = now_ns();
     struct hx_late_peer *late;
-    int again; /* another endpoint of its host, or this one to another rank, was silent for long */
+    int again; /* another endpoint of its host was silent for long, or another rank could not reach this one */
 
     if (!(late = edge->gone ? NULL : late_of(net, edge, now)))
         return edge->gone;

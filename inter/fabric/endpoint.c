@@ -40,7 +40,7 @@ static hx_status_t rails_open(struct hx_net *net, size_t write_bytes)
 
     for (int i = 0; native && i < net->nrails; i++)
         native = hx_writes_negotiate(net, &net->rails[i]);
-    recvs_limit(net); /* of the new offers */
+    recvs_limit(net); /* hx_writes_negotiate has replaced the offers */
     net->info = net->rails[0].info;
     for (int i = 0; status == HX_SUCCESS && i < net->nrails; i++)
         status = hx_rail_open(net, &net->rails[i]);
@@ -146,7 +146,7 @@ static void rails_take(struct hx_net *net, struct hx_nic_choice *choice)
     net->link_bits = choice->nics[0].rate_bits;
 }
 
-/* Open the endpoints of the best provider that is not among refused. If libfabric cannot open it, *refusal says why, and the error is not
+/* Open the endpoints of the best provider that is not in refused. If libfabric cannot open it, *refusal says why, and the error is not
  * logged. */
 static hx_status_t endpoints_open(struct hx_net *net, const struct hx_net_refusals *refused, struct hx_refusal *refusal)
 {
@@ -182,7 +182,7 @@ static hx_status_t endpoints_open(struct hx_net *net, const struct hx_net_refusa
     return HX_SUCCESS;
 }
 
-/* Without endpoints. */
+/* Make a net without endpoints. */
 static hx_status_t net_make(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
                             const unsigned char key[HX_NET_KEY_BYTES], struct hx_net **out)
 {
@@ -270,7 +270,7 @@ static hx_status_t net_open(const struct hx_env *env, int rank, int nranks, cons
     return HX_SUCCESS;
 }
 
-/* This rank's address must fit those of the others: it may have found another provider than they did. */
+/* Check that this rank's address fits those of the other ranks: it may have found another provider. Then enter it. */
 static hx_status_t address_enter(struct hx_net *net)
 {
     const struct hx_net_directory *directory = &net->directory;

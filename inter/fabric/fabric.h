@@ -13,16 +13,16 @@ void hx_rail_close(struct hx_rail *rail); /* all but the endpoint */
 /* endpoint.c: reserve n more of the device's receives for control messages, credits and invitations */
 void hx_recvs_reserve(struct hx_net *net, size_t n);
 
-hx_status_t hx_net_open_now(struct hx_net *net); /* the endpoints of a net that was opened later. An error breaks net */
+hx_status_t hx_net_open_now(struct hx_net *net); /* open the endpoints of a net that open_later has made. An error breaks net */
 
 /* meeting.c: connecting to a peer after start-up */
 void hx_meeting_post(struct hx_net *net, struct hx_net_op *op); /* post it once the peer is connected */
-int hx_meeting_cancel(struct hx_net *net, struct hx_net_op *op); /* 1: it waited here, and is done now */
-void hx_meeting_tell(struct hx_net *net, int peer);    /* let the runtime send its control messages once the peer is connected */
+int hx_meeting_cancel(struct hx_net *net, struct hx_net_op *op); /* 1: op waited in a meeting, and is done now */
+void hx_meeting_tell(struct hx_net *net, int peer);    /* once the peer is connected, the runtime sends its control messages again */
 int hx_meeting_deliver(struct hx_net *net, int peer);  /* 0: the peer is being connected; -1: it cannot be reached */
 int hx_meeting_check(struct hx_net *net, int peer);    /* 1: the peer cannot be reached */
-struct hx_edge *hx_meeting_edge(const struct hx_net *net, int peer); /* NULL: none */
-void hx_meeting_note(struct hx_net *net, int peer);    /* the peer, which has an edge here, has sent something */
+struct hx_edge *hx_meeting_edge(const struct hx_net *net, int peer); /* the edge of a peer that is not connected yet; NULL: none */
+void hx_meeting_note(struct hx_net *net, int peer);    /* the peer of a meeting has sent something */
 void hx_meeting_heard(struct hx_net *net, int peer, const struct hx_control_message *message);
 void hx_meetings_continue(struct hx_net *net);
 int hx_meetings_have_news(const struct hx_net *net);   /* do control messages wait? */
@@ -127,7 +127,7 @@ struct hx_net_op *hx_chunk_end(struct hx_net *net, struct hx_chunk *chunk);
 void hx_region_add(struct hx_net *net, void *base, size_t bytes, enum hx_net_memory kind);
 int hx_region_remove(struct hx_net *net, const void *base);
 void hx_regions_close(struct hx_net *net);
-void hx_regions_reopen(struct hx_net *net); /* those that were added before the endpoints opened */
+void hx_regions_reopen(struct hx_net *net); /* add the regions again that were added before the endpoints opened */
 /* The registration for the rail of a buffer of at most a chunk; NULL if it is in no region, or refused. */
 const struct hx_registration *hx_region_find(struct hx_net *net, struct hx_rail *rail, const void *buffer, size_t bytes);
 /* Is this memory the runtime's own, so that the program does not use it after a call has failed? */
@@ -231,8 +231,8 @@ void hx_loss_note(struct hx_net *net, int code, const char *why);
 /* Over TCP: does the peer still accept connections, although one has broken? Waits for up to a second. */
 int hx_edge_accepts(const struct hx_net *net, struct hx_edge *edge);
 
-/* End the connections over TCP to this peer: the provider then gives back what it has under way there. A connection that this endpoint has
- * accepted tells only the peer's host, so those of other peers there end too, if nothing has arrived over them for a while. */
+/* End the TCP connections to this peer. The provider then completes all operations on them with an error. An accepted connection shows only the
+ * peer's host. So connections from other peers of that host end too, if nothing has arrived over them for a while. */
 void hx_peer_disconnect(const struct hx_net *net, const struct hx_edge *edge);
 void hx_edge_mark_gone(struct hx_net *net, struct hx_edge *edge);
 void hx_late_peers_close(struct hx_net *net);
@@ -250,7 +250,7 @@ uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t matc
 /* The number of a request, as its invitation carries it. */
 uint32_t hx_number_encrypt(const struct hx_net *net, uint32_t number);
 uint32_t hx_number_decrypt(const struct hx_net *net, uint32_t encrypted);
-/* The same for a control message whose sender may not be connected: its rank, or -1. The number is not checked. */
+/* The rank that has sent this control message, even if it is not connected; -1: forged. Does not check the number. */
 int hx_proof_sender(const struct hx_net *net, enum hx_control_kind kind, const struct hx_packet *control, size_t bytes);
 /* Count a forged message, and report the first. what: "a control message"; claimed: the rank that it names, -1: none. */
 void hx_forgery_note(struct hx_net *net, const char *what, int claimed);

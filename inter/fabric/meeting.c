@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Meetings: connecting to a peer after start-up. At start-up only some ranks of each node open endpoints (HX_ENDPOINTS), and each of those
- * knows the addresses of the others: they are gates to their nodes. The others open their endpoints at first need.
+ * Meetings: connecting to a peer after start-up. At start-up only some ranks of each node open endpoints (HX_ENDPOINTS). They are the gates of
+ * their node: all gates know each other's addresses. The other ranks open their endpoints at first need.
  *
- *   a wants b, which is on another node. Neither has an endpoint.
- *   a            opens, enters its address in the directory of its node, and sends it to a gate of b's node. It says that it wants b
+ *   Rank a wants to reach rank b of another node. Neither has an endpoint.
+ *   a            opens its endpoints, and enters its address in the directory of its node. It sends a gate of b's node its address, and says
+ *                that it wants b
  *   the gate     enters a's address in the directory of b's node, and wakes b
- *   b            opens likewise, connects to a, and sends its address to a, as the rank that it wants
+ *   b            opens its endpoints, connects to a, and sends a its address. It says that it wants a
  *   a            connects to b, and sends its own address back. Now both know each other
  *
- * If b is open already, the gate sends b's address to a, and a sends its address to b. A rank that waits asks again in growing intervals, one
- * gate after the other. So a lost message does no harm, and a gate that computes does not hold up the other gates. Until the peer has sent
- * something, it may not know this rank, and then it cannot match messages by their source. So messages wait here. They also wait until this
- * rank has sent its address: with some providers an unexpected message stops those that come after it (unexpected.c).
+ * If b is open already, the gate sends b's address to a, and a sends its address to b. A rank that waits asks again at growing intervals, each
+ * time another gate. So a lost message does no harm, and a gate that computes delays a meeting only until the next gate is asked.
  *
- * An address reaches a node only by the progress of a gate, because only gates have endpoints. If all gates of both nodes compute for long,
- * the first message between two other ranks waits for one of them.
+ * Messages to a peer wait here until the peer has sent something: before that it may not know this rank, and then cannot match messages by
+ * their source. They also wait until this rank has sent its address: with some providers an unexpected message stops the messages after it
+ * (unexpected.c).
+ *
+ * Only gates have endpoints, so an address reaches a node only while a gate there makes progress. If all gates of a node compute for long,
+ * the first message to another rank of that node waits for them.
  */
 #include "inter/fabric/fabric.h"
 #include "runtime/base/clock.h"
@@ -54,7 +57,7 @@ static struct hx_meeting *meeting_find(const struct hx_net *net, int peer)
     return m;
 }
 
-/* The meeting with a peer that is not connected. Opens this rank's endpoints. NULL: net is broken, or there is no such peer; the text is
+/* The meeting with a peer that is not connected. Makes it if there is none, and opens this rank's endpoints. NULL after an error; its text is
  * this thread's last detail. */
 static struct hx_meeting *meeting_of(struct hx_net *net, int peer)
 {
@@ -122,7 +125,7 @@ struct hx_edge *hx_meeting_edge(const struct hx_net *net, int peer)
     return m ? m->edge : NULL;
 }
 
-/* Both know each other: send and receive what waits. */
+/* Both ranks know each other: post the messages that wait. */
 static void meeting_end(struct hx_net *net, struct hx_meeting *m)
 {
     struct hx_net_op *op;
@@ -149,7 +152,7 @@ void hx_meeting_note(struct hx_net *net, int peer)
 
 /* ---- addresses */
 
-/* Send the address of a rank, or why it has none. wants: the rank that this one wants to reach, or -1. 0, or -FI_EAGAIN. */
+/* Send the address of a rank, or why it has none. wants: the rank that this rank wants to reach, or -1. Returns 0, or -FI_EAGAIN. */
 static int address_send(struct hx_net *net, struct hx_edge *edge, int rank, int wants)
 {
     const struct hx_net_directory *directory = &net->directory;
@@ -166,7 +169,7 @@ static int address_send(struct hx_net *net, struct hx_edge *edge, int rank, int 
     return hx_control_send(net, edge, HX_CONTROL_MESSAGE, &control) == -FI_EAGAIN ? -FI_EAGAIN : 0;
 }
 
-/* Connect, once the address is known. */
+/* If the peer's address is known, connect. */
 static hx_status_t address_look(struct hx_net *net, struct hx_meeting *m)
 {
     const struct hx_net_directory *directory = &net->directory;
@@ -242,7 +245,7 @@ void hx_meetings_continue(struct hx_net *net)
     }
 }
 
-/* Connect to a rank that has just sent its address, so it has connected to this rank. NULL: not possible. */
+/* Connect to a rank that has sent its address, and so has connected to this rank. NULL: it is not connected yet, or cannot be. */
 static struct hx_edge *sender_meet(struct hx_net *net, int peer)
 {
     struct hx_meeting *m;
@@ -349,7 +352,7 @@ int hx_meeting_check(struct hx_net *net, int peer)
     return why != NULL;
 }
 
-/* Was this rank refused when it asked? Then it asks again in a moment. */
+/* Must this rank ask again now? The queue may have been full when it asked. */
 int hx_meetings_are_due(const struct hx_net *net)
 {
     const uint64_t now = net->meetings ? now_ns() : 0;

@@ -220,7 +220,7 @@ struct hx_edge {
     uint8_t has_arrivals;        /* something has arrived from the peer since the last liveness check, or since it is gone */
     uint8_t gone;                /* the peer is unreachable: as a rule its process has ended */
     uint8_t silent;              /* gone, because its host does not answer */
-    uint8_t doubted;             /* another rank cannot reach the peer; this one has yet to find out itself */
+    uint8_t doubted;             /* another rank cannot reach the peer; this rank checks it */
     uint8_t refuses;             /* the kernel of the peer's host has refused a connection: the peer's endpoint is closed */
     uint8_t process_ended;       /* the device reports that the peer's process has ended: it writes nothing any more */
     size_t recvs_in_flight;
@@ -245,12 +245,12 @@ struct hx_late_peer {
 struct hx_meeting {
     int peer;
     struct hx_meeting *next;
-    struct hx_edge *edge;   /* NULL: its address is not known. The peer may not know this rank's */
+    struct hx_edge *edge;   /* NULL: its address is not known yet */
     struct hx_op_queue ops; /* messages to and from it */
-    int must_tell;          /* control messages wait too: the runtime sends them again */
+    int must_tell;          /* once it is connected, the runtime sends its control messages again */
     int told, heard;        /* this rank's address was sent to the peer; the peer has sent something, so it has connected to this rank */
-    uint64_t ask_at, interval; /* ns: when to ask again; how long after that */
-    unsigned turn;          /* how often this rank has asked */
+    uint64_t ask_at, interval; /* ns: the time of the next question, and from it to the one after */
+    unsigned turn;          /* questions so far */
 };
 
 #define HX_PROOF_KEY_BYTES 16
@@ -261,14 +261,14 @@ enum hx_closing { HX_OPEN, HX_CLOSING, HX_CLOSED }; /* CLOSING: only the closing
 struct hx_net {
     struct fi_info *info; /* of the first rail: all rails have the same provider */
     const struct hx_provider_traits *traits;
-    int is_open;          /* the endpoints. Else rails has none in use */
+    int is_open;          /* 1: the endpoints are open */
     int unmet;            /* 1: there are meetings, or the endpoints are not open yet */
     struct hx_meeting *meetings;
     struct hx_net_directory directory; /* find NULL: there is none */
     const struct hx_env *env;
     struct hx_net_seat whole_seat;
-    int with_endpoints;   /* ranks of this node that have some, this one included */
-    const struct hx_net_refusals *not_tried;
+    int with_endpoints;   /* ranks of this node with endpoints, this one included */
+    const struct hx_net_refusals *not_tried; /* providers that hx_net_open_now does not try */
     uint32_t refused; /* providers that some rank could not open, a bit for each */
     struct hx_refusal refusal; /* the first that this rank could not open itself */
     int nrails, nrails_published; /* published: in the address that peers have */
@@ -316,7 +316,7 @@ struct hx_net {
     uint64_t lost_ns; /* when a short message to an unknown peer was lost; 0: none was lost, or its peer is known to be gone */
     char lost_why[160]; /* the provider's code and text */
     struct hx_net_counters count;
-    char provider[20]; /* of all ranks, by rank 0's address */
+    char provider[20]; /* of all ranks, from rank 0's address */
     unsigned char keys[HX_PROOFS][HX_PROOF_KEY_BYTES];
     char text[256];
     char why[HX_DETAIL_BYTES]; /* the text for broken or breaking; "": neither is set */

@@ -84,8 +84,8 @@ struct hx_provider_traits {
     int connects_first;    /* Sends over an accepted connection may wait for ever. So each rank opens one of its own. path.c */
 
     /* ---- limits of a device */
-    int queue_pairs; /* The device has so many, and each endpoint takes a queue pair. 0: not known. rail.c */
-    size_t recvs;    /* Receives to ask for: each pins a packet's memory. 0: what the provider offers. endpoint.c */
+    int queue_pairs; /* Queue pairs of a device: an endpoint takes one of them. 0: not known. rail.c */
+    size_t recvs;    /* Most receives of an endpoint: each pins the memory of a packet. 0: what the provider offers. endpoint.c */
 
     /* ---- waiting */
     int lacks_wait_object;  /* No descriptor of its queue ever becomes quiet. So a rank polls, and does not sleep. rail.c */

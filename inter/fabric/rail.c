@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* EFA gives ENOMEM for two limits, and not which. */
+/* EFA returns ENOMEM for two limits, and does not say which: queue pairs, and locked memory. */
 static void memory_hint(const struct hx_net *net, enum hx_open_call call, char *text, size_t bytes)
 {
     if (net->traits->queue_pairs > 0 && (call == HX_OPEN_ENDPOINT || call == HX_OPEN_ENABLE))
-        snprintf(text, bytes, " (a device has %d queue pairs, and %d ranks of this node have network endpoints: HX_ENDPOINTS. If that is not it, "
-                              "see ulimit -l)", net->traits->queue_pairs, net->with_endpoints);
+        snprintf(text, bytes, " (a device has %d queue pairs, and %d ranks of this node have network endpoints: HX_ENDPOINTS. If that is not the "
+                              "cause, see ulimit -l)", net->traits->queue_pairs, net->with_endpoints);
     else
         snprintf(text, bytes, " (see ulimit -l)");
 }
