@@ -2,7 +2,7 @@
 /*
  * Finds the constants of rank 0's node. Rank 0 reads the file that HX_CONSTANTS names, or else the user's or the site's file for this
  * processor and placement. If there is none, rank 0 and a second rank measure them, and rank 0 writes the file. If this fails,
- * the built-in values serve: nothing here makes a job fail.
+ * Hierax uses the built-in values: nothing here makes a job fail.
  */
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measuring the constants of a node. Its first rank asks and measures, and a second rank answers (struct hx_probe_side). That is the next
- * rank that is bound to another core: two ranks of one core share its caches, so that copies between them seem twice as fast.
+ * Measuring the constants of a node. Its first rank asks and measures, and a second rank answers (struct hx_probe_side). The second rank is
+ * on another core if possible: two ranks of one core share its caches, and copies between them would seem twice as fast.
  *
  *   asks      turn 1: nothing      turn 2: fill a slot from piece 0      ...      leaves
  *   answers         turn 1               turn 2, after it has filled it

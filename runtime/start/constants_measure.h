@@ -22,7 +22,7 @@ void hx_probe_begin(struct hx_probe *probe, struct hx_shared *shared, int shares
 int hx_probe_copies(struct hx_probe *probe, struct hx_constants *constants);
 void hx_probe_end(struct hx_probe *probe);
 
-/* The place of the second rank among those of the node: the first that is not bound to the first rank's processing unit, else 1. */
+/* The index of the second rank among the ranks of the node: the first rank with another processing unit than rank 0 there; 1 if there is none. */
 int hx_probe_partner(const struct hx_shared *shared);
 
 /* The second rank answers until the first has finished, for a tenth of a second at most. */

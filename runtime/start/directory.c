@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which ranks of a node open network endpoints at start, and the addresses of the ranks that open theirs later: struct hx_net_directory over the
- * node's job table. Any rank of the node enters an address, because any of them may be the one that another node tells.
+ * Which ranks of a node open network endpoints at start, and the addresses of ranks that open theirs later. The job table of the node holds
+ * them (struct hx_net_directory). Any rank of the node may enter an address, because another node may send it to any of them.
  */
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/wait.h"
@@ -80,7 +80,7 @@ static int gate(void *arg, int peer, unsigned turn)
     const struct hx_job_entry *table = world->process.shared->table;
     int gates = 0;
 
-    for (int pass = 0; pass < 2; pass++) /* the first one counts them */
+    for (int pass = 0; pass < 2; pass++) /* the first pass counts the gates */
         for (int rank = 0, at = 0; rank < world->process.size; rank++) {
             if (table[rank].node != table[peer].node || rank == peer || !is_alive(&table[rank]) || !is_addressed(&table[rank]))
                 continue;
@@ -105,8 +105,8 @@ static void want(void *arg, int rank, int by)
     }
 }
 
-/* Has a rank with an endpoint died, so that this rank, the first living one without an endpoint, takes its part? Else this node might become
- * unreachable for ranks that do not know of it. */
+/* If ranks with endpoints have died, the first living ranks without one take their place. Is this rank one of them? Without substitutes, other
+ * nodes might no longer reach this node. */
 static int is_substitute(struct hx_world *world)
 {
     const struct hx_shared *shared = world->process.shared;
@@ -124,7 +124,7 @@ static int is_substitute(struct hx_world *world)
     return before < lacks;
 }
 
-/* A substitute makes itself known at all nodes, by the ranks there that have endpoints. */
+/* The next gate of another node to which a substitute must connect, so that its own node stays reachable. -1: none is left. */
 static int next_gate(struct hx_world *world)
 {
     const struct hx_job_entry *table = world->process.shared->table;

@@ -3,8 +3,9 @@
  * The exchange between ranks that starts a job, in three fences of the bootstrap:
  *   1  rank 0 puts its version, a secret, its JOB settings and the facts by which plans are chosen (job_facts.c)
  *   2  inside the node's join: all ranks of a node have met
- *   3  the leader (lowest rank) of each node puts one value: the ranks of the node and their addresses, if they have one. Leaders read the nodes' values one
- *      after the other. The lowest rank that no value named so far is the leader of the next node. This file does fence 3.
+ *   3  the leader (lowest rank) of each node puts one value: the ranks of the node, and their addresses if they have one. Leaders read the
+ *      nodes' values one after the other. The lowest rank that no value named so far is the leader of the next node. This file does
+ *      fence 3.
  *
  * If some ranks could not open a provider and the others use it, fence 3 is repeated: no rank uses the provider any more. Each such round
  * leaves out one provider more, so the rounds end.
@@ -82,7 +83,7 @@ static void place_tell(struct hx_world *world, const struct hx_place *place)
         world->process.shared->table[world->process.rank].place[k] = ids[k] <= INT16_MAX ? (int16_t)ids[k] : -1;
 }
 
-/* The ranks that open their endpoints at start divide the interfaces among themselves. The others do so as if all ranks had endpoints. */
+/* The ranks that open endpoints at start divide the interfaces among themselves. A later rank takes its part as if all ranks had endpoints. */
 struct hx_net_seat hx_world_seat(const struct hx_world *world)
 {
     const struct hx_shared *shared = world->process.shared;
@@ -297,7 +298,7 @@ static void table_complete(struct hx_world *world, int round, hx_status_t fenced
         *failure = header->failure;
 }
 
-/* Open this rank's endpoints, if it is one that does so at start, or open them again without the providers that some rank could not open. */
+/* Open the endpoints of a rank that opens them at start. In a later round, open them again without the providers that some rank could not open. */
 static hx_status_t net_open(struct hx_world *world)
 {
     struct hx_job_entry *mine = &world->process.shared->table[world->process.rank];

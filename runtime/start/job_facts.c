@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The line of text that rank 0 puts for all ranks before the first fence of start-up: version, facts of the machine, what the world
- * communicator begins with, secret, JOB settings. */
+/* The line of text that rank 0 puts for all ranks before the first fence of start-up: version, facts of the machine, choices for
+ * the world communicator, secret, JOB settings. */
 #include "runtime/start/startup.h"
 #include "runtime/base/log.h"
 #include <inttypes.h>
@@ -29,7 +29,7 @@ hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const str
     memcpy(&timeout, &choices->timeout_s, sizeof(timeout));
     n = snprintf(text, JOB_TEXT_BYTES, "%s %zu %.0f %.0f %d %d %d %" PRIx64 " %s ", hx_version(), place->llc_bytes,
                  1e3 * place->usable_cpus, 1e3 * seconds, /* no point: in some languages that is a comma */
-                 env->log >= HX_LOG_INFO, choices->atomic, choices->wire, timeout, /* all bits of it: it may be less than 1 ns */
+                 env->log >= HX_LOG_INFO, choices->atomic, choices->wire, timeout, /* timeout: all bits, because it may be below 1 ns */
                  sodium_bin2hex(hex, sizeof(hex), secret, sizeof(secret)));
     hx_status_t status = HX_SUCCESS;
     if (hx_env_pack_job(env, text + n, JOB_TEXT_BYTES - (size_t)n) >= JOB_TEXT_BYTES - (size_t)n)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The constants of the network: rank 0 and the first rank of the second node measure them in a communicator of their own, in some
- * milliseconds, and rank 0 sends them to all ranks. The others wait in that broadcast.
+ * The constants of the network. Rank 0 and the first rank of the second node measure them in a communicator of these two ranks, in some
+ * milliseconds. Then rank 0 broadcasts them to all ranks.
  *
- *   latency    barriers in a row: each is one message each way
- *   messages   several all-reduces started together, against one
- *   rates      a vector to the other rank, and one each way at once
+ *   latency         barriers in a row: each sends one message each way
+ *   CPU time of     several all-reduces started together, compared with one
+ *   a message
+ *   rates           a vector one way, and vectors both ways at once
  *
- * The shortest of several times counts, so that an interrupt does not. The planner uses the values as it uses those of the node: they never
- * change the bits of a result. HX_CONSTANTS decides for both: if it is set, the network is not measured.
+ * The shortest of several times counts, because interrupts only make times longer. The values never change the bits of a result, as those of
+ * the node do not. If HX_CONSTANTS is set, the network is not measured.
  */
 #include "runtime/api/call.h"
 #include "runtime/base/clock.h"
@@ -20,10 +21,10 @@
 #define IN_A_ROW 8    /* barriers; calls started together */
 #define TRIES 4
 #define SHORT_BYTES ((size_t)64 << 10)
-#define LONG_BYTES ((size_t)256 << 10) /* if the short vector takes less than: */
+#define LONG_BYTES ((size_t)256 << 10) /* used if the short vector takes less than SLOW_US */
 #define SLOW_US 1000
 #define LEAST_US 0.05 /* the clock does not resolve less */
-#define LEAST_PART 0.25 /* of a vector's time is that of its bytes, however late a rank was */
+#define LEAST_PART 0.25 /* least part of a vector's time that counts for its bytes: limits the error if a rank is late */
 
 struct pair { /* of the two ranks that measure */
     hx_comm_t *comm;
@@ -42,7 +43,7 @@ static void keep(struct pair *p, hx_status_t status)
         p->status = status;
 }
 
-/* Barriers in a row; the time of one. */
+/* The time of one barrier, from several in a row. */
 static double row_us(struct pair *p)
 {
     const double start = now_us();
@@ -52,7 +53,7 @@ static double row_us(struct pair *p)
     return (now_us() - start) / IN_A_ROW;
 }
 
-/* n calls of 8 bytes, started together. */
+/* The time of n calls of 8 bytes that start together. */
 static double together_us(struct pair *p, int n)
 {
     hx_request_t *requests[IN_A_ROW];
@@ -73,7 +74,7 @@ static double together_us(struct pair *p, int n)
     return now_us() - start;
 }
 
-/* A vector from rank 0, and an answer. */
+/* The time of a vector from rank 0, and of a short answer. */
 static double one_way_us(struct pair *p, size_t bytes)
 {
     if (p->status == HX_SUCCESS)
@@ -96,17 +97,17 @@ static double both_ways_us(struct pair *p, size_t bytes)
     return now_us() - start;
 }
 
-/* The same on both ranks: rank 0's. */
+/* Rank 0 chooses the vector's bytes for both ranks. */
 static size_t bytes_choose(struct pair *p)
 {
-    both_ways_us(p, SHORT_BYTES); /* connects, and touches the memory */
+    both_ways_us(p, SHORT_BYTES); /* the first call connects, and touches the memory */
     uint64_t bytes = both_ways_us(p, SHORT_BYTES) < SLOW_US ? LONG_BYTES : SHORT_BYTES;
     if (p->status == HX_SUCCESS)
         keep(p, hx_bcast(&bytes, sizeof(bytes), HX_BYTE, 0, p->comm));
     return p->status == HX_SUCCESS ? (size_t)bytes : 0;
 }
 
-/* On rank 0, net is what the planner would assume. */
+/* net: in: the defaults of the provider; out: with the measured values. */
 static void pair_run(struct pair *p, int emulated, struct hx_net_profile *net)
 {
     const size_t bytes = bytes_choose(p);
@@ -127,7 +128,7 @@ static void pair_run(struct pair *p, int emulated, struct hx_net_profile *net)
     net->stream_gb_s = (double)bytes * 1e-3 / fmax(way - 2 * row, LEAST_PART * way);
     if (net->core_gb_s < HX_CORE_SPARED_GB_S)
         net->core_gb_s = 2 * (double)bytes * 1e-3 / fmax(ways - row, LEAST_PART * ways);
-    if (emulated) /* there is no link: cores limit */
+    if (emulated) /* there is no link: only the cores limit the rate */
         net->gb_s = HX_CORE_SPARED_GB_S;
     else if (net->gb_s < net->stream_gb_s)
         net->gb_s = net->stream_gb_s;

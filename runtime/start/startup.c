@@ -18,7 +18,7 @@
 
 #define TELL_NS 200000000 /* time in which rank 0 can write a line */
 
-/* Ranks that open their endpoints at start connect to each other at start. The others connect at first need. */
+/* Ranks that open endpoints at start connect to each other now. The others connect at first need. */
 static hx_status_t peers_connect(struct hx_world *world)
 {
     const struct hx_job_entry *table = world->process.shared->table, *mine = &table[world->process.rank];

@@ -8,8 +8,8 @@
 struct hx_opening {
     const hx_config_t *config; /* hx_init's, or NULL */
     struct hx_boot *boot;      /* how its ranks meet, and then the world's; NULL: find the launcher */
-    const struct hx_comm *from; /* the communicator that grows: the world has its settings and choices; NULL: those of the environment, and
-                                 * from rank 0 */
+    const struct hx_comm *from; /* the communicator that grows: the world gets its settings and choices; NULL: the settings come from the
+                                 * environment, the choices from rank 0 */
     uint64_t generation;       /* 0: of hx_init */
     int node;                  /* with HX_NODES and generation > 0: which emulated node this rank is on */
     double seconds;            /* rank 0: until hx_world_started, waits end after this time instead of HX_TIMEOUT; 0: HX_TIMEOUT */
@@ -57,10 +57,10 @@ hx_status_t hx_world_exchange(struct hx_world *world, const struct hx_place *pla
 /* directory.c: does this rank of a node of n ranks open its network endpoints at start? */
 int hx_opens_at_start(const struct hx_env *env, int local, int n);
 struct hx_net_directory hx_directory_of(struct hx_world *world);
-void hx_directory_leave(struct hx_world *world); /* if this rank has no endpoint, it will never have one */
+void hx_directory_leave(struct hx_world *world); /* at the end: if this rank has no endpoint yet, other ranks learn that it never will */
 
 /* job_facts.c: rank 0 puts the job's facts and settings before the first fence; after it every rank gets them. seconds: as in struct hx_opening.
- * choices: those of rank 0's world.
+ * choices: of rank 0's world communicator.
  * Errors: HX_ERR_NOMEM, HX_ERR_ENV, and those of the bootstrap; HX_ERR_BOOTSTRAP where rank 0 runs another version. */
 hx_status_t hx_job_put(struct hx_boot *boot, const struct hx_env *env, const struct hx_place *place, double seconds,
                        const struct hx_choices *choices);
