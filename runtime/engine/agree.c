@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Agreements as their callers see them: they begin, wait, ask members that are late, and end. See agree_state.h. */
+/* The calls of agreements: begin, wait, ask late members, end. See agree_state.h. */
 #include "runtime/engine/agree.h"
 #include "runtime/engine/agree_state.h"
 #include "runtime/engine/liveness.h"
@@ -39,15 +39,16 @@ static int waits_for(const struct hx_agree *a, int rank)
     return a->coordinator == a->members->rank ? hx_agree_is_awaited(a, rank) : rank == a->coordinator;
 }
 
-/* May this rank soon wait for that member, or has that member decided? If the coordinator's node has gone, all of its ranks have died at once. A
- * member that follows this rank's coordinator, or a higher one, need not be asked: if it learns of a decision, it tells (followers_tell). */
+/* May this rank soon wait for that member, or may that member have decided? The next coordinator may be any member, since all ranks of a node
+ * may die at once. A member that follows this rank's coordinator or a higher one is not asked again: if it learns of a decision, it sends it
+ * to this rank (followers_tell). */
 static int may_wait_for(const struct hx_agree *a, int rank)
 {
     return a->coordinator != a->members->rank && rank > a->coordinator && rank != a->members->rank && !hx_agree_is_gone(a, rank) &&
            hx_agree_part_of(a, rank).promise < place_of(a->number, a->coordinator);
 }
 
-/* Returns whether that takes a message. */
+/* Returns 1 if that takes a message: the member is on another node. */
 static int member_ask(const struct hx_agree *a, int rank, const struct hx_control_message *question)
 {
     const int job_rank = a->members->ranks[rank];
@@ -84,7 +85,7 @@ static void deaths_tell(struct hx_agree *a)
     a->near_deaths = near;
 }
 
-/* A member asks its coordinator each time, and a few of the others in turn. So those that do not answer do not keep it from asking the rest. */
+/* A member asks its coordinator each time, and a few of the others in turn. So members that do not answer do not keep it from asking the rest. */
 static void others_ask(struct hx_agree *a)
 {
     const struct hx_control_message question = hx_agree_message(a->members, 1);
@@ -99,7 +100,7 @@ static void others_ask(struct hx_agree *a)
     a->asks_from = (a->asks_from + i) % size;
 }
 
-/* The wait is long: have those for which it waits died? Has anyone decided? */
+/* The wait is long: look for deaths and for decisions, and ask members. */
 static void slow(void *ctx)
 {
     struct hx_agree *a = ctx;

@@ -44,8 +44,9 @@
  * Proof that all live members end. A wait ends with the part of the awaited member, or when it is gone. Then the next coordinator is a higher
  * rank. A coordinator in the minority tells the others which ranks are gone and which are over, so they find the same. A member that
  * has decided may make no calls for a while. Ranks of its node read its part in the segment. Ranks of other nodes ask, and it answers when it
- * is in Hierax again. A rank that waits long asks all that are here, a few at a time, so one that has decided and answers is enough. It does
- * not ask those again that follow its coordinator: if these decide by A5, they tell it. If no rank answers, the wait ends by HX_TIMEOUT.
+ * is in Hierax again. A rank that waits long asks all members that are here, a few at a time. So one member that has decided and answers is
+ * enough. A member that follows the same coordinator is not asked again: if it decides by A5, it tells the rank that has asked. If no member
+ * answers, the wait ends by HX_TIMEOUT.
  *
  * A part is three numbers that only grow: number of the agreement and coordinator, number and accepted proposal, number and proposal of the
  * last decision. So messages may come late, twice and in any order. tests/model/agree.pml checks the rules, and that each of them is needed.

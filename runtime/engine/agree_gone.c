@@ -44,7 +44,7 @@ int hx_agree_is_gone(const struct hx_agree *a, int rank)
     if (atomic_load_explicit(&entry->dead, memory_order_acquire) || hx_agree_is_over(a, rank) || (near >= 0 && has_closed(a, near)))
         return 1;
     promise = hx_agree_part_of(a, rank).promise;
-    return promise >= LEFT_UNKNOWN || (number_of(promise) == a->number && rank_of(promise) > a->members->rank); /* it holds this one for gone */
+    return promise >= LEFT_UNKNOWN || (number_of(promise) == a->number && rank_of(promise) > a->members->rank); /* this rank is gone for it */
 }
 
 struct census hx_agree_census(const struct hx_agree *a)
@@ -52,7 +52,7 @@ struct census hx_agree_census(const struct hx_agree *a)
     struct census census = {0, 0};
 
     for (int rank = 0; rank < a->members->size; rank++) {
-        const int gone = hx_agree_is_gone(a, rank); /* once: a rank that ends now is here, or over, and not both */
+        const int gone = hx_agree_is_gone(a, rank); /* read once: a rank that ends now counts as here or as over, not as both */
         census.here += !gone;
         census.over += gone && hx_agree_is_over(a, rank);
     }

@@ -134,7 +134,7 @@ void hx_agree_others_tell(const struct hx_agree *a)
             a->process->owner->tell(a->members->blocking, a->members->ranks[rank]);
 }
 
-/* ---- hearing them ---------------------------------------------------------------------------------------------- */
+/* ---- their messages ---------------------------------------------------------------------------------------------- */
 
 /* A message with a part of a proposal. Those of higher ranks are never accepted here. */
 static void proposal_heard(struct hx_agree *a, const struct hx_control_message *message)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A step of a member of an agreement, by the rules A1 to A5 of agree.h: see agree_state.h. */
+/* One step of a member of an agreement, by the rules A1 to A5 of agree.h. See agree_state.h. */
 #include "runtime/engine/agree_state.h"
 #include <string.h>
 
-/* Tell the decision to those that ask this rank no more: they know that it follows the coordinator (may_wait_for). A coordinator tells all that
- * follow it. */
+/* Tell the decision to the members that no longer ask this rank, because they know that it follows the coordinator (may_wait_for). A
+ * coordinator tells all members that are here. */
 static void followers_tell(const struct hx_agree *a)
 {
     for (int rank = 0; rank < a->members->size && a->process->net; rank++)
@@ -13,7 +13,7 @@ static void followers_tell(const struct hx_agree *a)
             a->process->owner->tell(a->members->blocking, a->members->ranks[rank]);
 }
 
-/* A5: this member has decided. */
+/* A5: that member has decided. */
 static int decide_too(const struct hx_agree *a, int member)
 {
     const struct part theirs = hx_agree_part_of(a, member);
@@ -26,7 +26,7 @@ static int decide_too(const struct hx_agree *a, int member)
     return 1;
 }
 
-/* The words of all that are here. */
+/* Combine the words of all members that are here. */
 static void combine(const struct hx_agree *a)
 {
     struct hx_agree_line *mine = a->mine;
@@ -51,7 +51,7 @@ static int value_take(struct hx_agree *a, int member, int accepted)
     const struct hx_agree_line *line = hx_agree_line_of(a, member);
     const int is_here = line || (a->is_here && a->arriving == place_of(a->number, accepted));
 
-    if (!is_here && a->arriving != place_of(a->number, accepted)) /* another one has replaced it */
+    if (!is_here && a->arriving != place_of(a->number, accepted)) /* messages of another proposal have replaced its own */
         a->arriving = 0;
     a->wanted = is_here ? NO_RANK : member;
     if (!is_here)

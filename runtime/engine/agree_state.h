@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agreements of a member: its state, and the functions of these files (agree.h has the rules A1 to A6).
+ * The state of a member's agreements, and what is in each file. agree.h has the rules A1 to A6.
  *
  *   agree.c        the calls: an agreement begins, waits, asks members that are late, and ends
  *   agree_rules.c  one step of a member, by the rules. It knows nothing of messages
@@ -13,24 +13,25 @@
 #include <limits.h>
 
 #define LEFT UINT64_MAX         /* the promise of a rank that has freed the communicator */
-#define LEFT_UNKNOWN (LEFT - 1) /* the same, and it no longer knows what it has decided there */
+#define LEFT_UNKNOWN (LEFT - 1) /* the same, but it no longer knows its last decision there */
 #define NO_RANK (-1)
-/* results of a step, besides 0: wait, and 1: decided, and minus the status of the network */
+/* Results of a step, besides these. 0: wait. 1: decided. Minus an hx_status_t: the network has failed. */
 #define HELD_FOR_DEAD INT_MIN /* the others have decided without this rank */
 #define MINORITY (INT_MIN + 1)
 
-/* The state that a member has published, as this rank knows it. Each is a place: a number of an agreement, and 1 + a rank. It only grows. */
+/* The state that a member has published, as this rank knows it. Each value is a place: the number of an agreement, and 1 + a rank. A place only
+ * grows. */
 struct part {
     uint64_t promise; /* which coordinator it follows */
     uint64_t state;   /* the proposal that it has accepted */
-    uint64_t decided; /* the agreement that it has decided last, and by whose proposal */
+    uint64_t decided; /* its last decision: the agreement, and the rank of the proposal */
 };
 
 struct far_part { /* of a member on another node, by its messages */
     struct part part;
     uint64_t words[HX_AGREE_WORDS];
     uint32_t over;  /* how many members it knows to be over */
-    uint32_t knows; /* the agreement of the promise that this rank has last sent to it */
+    uint32_t knows; /* the agreement of the last promise that this rank has sent to it */
 };
 
 struct hx_agree {
@@ -38,17 +39,17 @@ struct hx_agree {
     int is_open;       /* a thread waits in it */
     int is_hopeless;   /* the ranks that are left may not go on */
     int coordinator;   /* those below are gone */
-    int wanted;        /* the proposal that this rank has accepted is still to come from it; NO_RANK: from none */
-    uint32_t needs_over; /* members have to know that so many are over before this coordinator goes on; 0: they need not */
-    int decider;       /* a member that has decided; NO_RANK: none was found by slow, or in a message */
-    int asks_from;     /* the first member to be asked when the wait is long again */
-    int told;          /* the coordinator to which mine was sent, in this state */
+    int wanted;        /* the member whose accepted proposal has yet to arrive; NO_RANK: none */
+    uint32_t needs_over; /* this coordinator waits until all members know that so many are over; 0: it does not */
+    int decider;       /* a member that has decided, found by slow or in a message; NO_RANK: none */
+    int asks_from;     /* the member to ask first when the wait is long again */
+    int told;          /* the coordinator to which this rank has sent its part, with told_state */
     uint64_t told_state;
-    unsigned told_deaths, near_deaths; /* of all members, and of those on this node, that members on other nodes know */
+    unsigned told_deaths, near_deaths; /* deaths that this rank has sent to other nodes: of all members, and of members on this node */
     struct hx_process *process;
     struct hx_members *members;
     struct hx_agree_line *mine;
-    struct far_part *parts; /* [size]; of members on other nodes */
+    struct far_part *parts; /* [size]; only those of members on other nodes are used */
     struct hx_wait_clock wait_clock;
     int result;
     /* the highest proposal of a lower rank that has arrived from other nodes */
@@ -113,9 +114,9 @@ void hx_agree_others_tell(const struct hx_agree *a);
 
 /* ---- agree_gone.c --------------------------------------------------------------------------------------------- */
 
-/* Is it certain that the member takes no further step, and was it not left unknown what it has decided? */
+/* Is it certain that the member takes no further step? A member that has freed the communicator is over only if its last decision is known. */
 int hx_agree_is_over(const struct hx_agree *a, int rank);
-/* Has the member died, or left the communicator or the job? Or do this rank and that member not reach each other? */
+/* Has the member died, or left the communicator or the job? Or can this rank and that member not reach each other? */
 int hx_agree_is_gone(const struct hx_agree *a, int rank);
 
 struct census {
@@ -132,5 +133,5 @@ int hx_agree_quorum(struct hx_agree *a);
 
 /* Returns 0: wait, 1: decided, HELD_FOR_DEAD or MINORITY. */
 int hx_agree_step(struct hx_agree *a);
-/* Has this coordinator to wait for that member? */
+/* Must this coordinator wait for that member? */
 int hx_agree_is_awaited(const struct hx_agree *a, int rank);

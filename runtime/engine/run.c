@@ -27,7 +27,7 @@ int hx_run_move_others(struct hx_run *run)
     /* we may be waiting for a message */
     int ours = !run->waits || run->waits->instance->stage->stage->ntransfers || hx_p2p_wants_network(process);
 
-    /* without endpoints a look is short, and finds that another rank wants to reach this one */
+    /* Without endpoints a poll is short. It must see soon that another rank wants to reach this one. */
     if (process->net && (ours || !process->waiter.net || engine->net_looks++ % NET_LOOK_EVERY == 0)) {
         int events = hx_registry.net->progress(process->net);
         if (events < 0 && engine->members->local_n < engine->members->size) {

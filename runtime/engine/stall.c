@@ -108,11 +108,11 @@ static hx_status_t death_fail(const struct hx_run *run, int rank)
 
 static int is_addressed(const struct hx_process *process, int rank)
 {
-    /* relaxed: this does not read the address */
+    /* relaxed, because the address is not read */
     return atomic_load_explicit(&process->shared->table[rank].address_state, memory_order_relaxed) == HX_ADDRESS_THERE;
 }
 
-/* The next living rank on the node of rank that can be reached. It sees whether rank lives. -1: there is none. */
+/* The next living rank on the node of rank that has an address. It sees whether rank lives. -1: there is none. */
 static int mate_of(const struct hx_process *process, int rank)
 {
     const struct hx_job_entry *table = process->shared->table;
@@ -141,7 +141,7 @@ void hx_late_ask(struct hx_process *process, int rank, const struct hx_control_m
     hx_stand_late(process, rank);
     if (mate >= 0)
         peer_ask(process, mate, &lives);
-    else if (!is_known && (double)waited_ns > 1e9 * process->env->silent) /* it has no endpoint, and all ranks of its node that had one are gone */
+    else if (!is_known && (double)waited_ns > 1e9 * process->env->silent) /* neither it nor any living rank of its node has an address */
         hx_watch_tell(process->shared, rank, 0);
 }
 

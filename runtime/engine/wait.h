@@ -73,7 +73,7 @@ void hx_waiter_init(struct hx_waiter *w, struct hx_shared *shared, double ranks_
 
 /* One thread at a time. Letting go wakes the other threads' sleepers when there are news. */
 void hx_inside_lock(struct hx_inside *inside);
-int hx_inside_try(struct hx_inside *inside); /* returns 0 if another thread has it */
+int hx_inside_try(struct hx_inside *inside); /* returns 0 if another thread has the lock */
 void hx_inside_unlock(struct hx_inside *inside);
 /* Share inside with other waiters, and part from them again. The caller holds the lock, if the process has several threads. */
 void hx_waiter_join(struct hx_waiter *w, struct hx_inside *inside);
