@@ -54,7 +54,7 @@ struct hx_request {
     struct hx_call call;
     int persistent;
     enum hx_request_state state;
-    int held; /* so many functions wait for it or test it. Until they return it is not released */
+    int held; /* functions that wait for it or test it now: it is not released until they return */
     hx_status_t status; /* once done */
     uint64_t since;     /* HX_TRACE: when it was started */
     struct hx_notice *notice; /* until its callback has returned, or NULL. As long as that the request is active */
@@ -199,7 +199,7 @@ hx_status_t hx_request_start(hx_request_t *request);
 /* request_memory.c. The contents of a new request are undefined. NULL: no memory. */
 hx_request_t *hx_request_alloc(void);
 void hx_request_retire(hx_request_t *request);
-/* HX_ERR_STATE if the request has been released; reads nothing else. */
+/* HX_ERR_STATE if the request has been released. The request may be any that Hierax has returned. */
 hx_status_t hx_request_released(const hx_request_t *request, const char *name);
 hx_status_t hx_request_wait(hx_request_t *request);
 void hx_request_release(hx_request_t *request);
@@ -217,7 +217,7 @@ void hx_notices_tell(struct hx_world *world);
 void hx_notice_due(hx_request_t *request, hx_status_t status);
 /* Is this thread in the request's own callback? */
 int hx_notice_is_told(const hx_request_t *request);
-/* If so, the request is done. */
+/* In the request's own callback the request is done. */
 void hx_notice_settle(hx_request_t *request);
 /* The request is about to be released. */
 void hx_notice_detach(hx_request_t *request);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The choices of a program for a communicator (struct hx_choices). Communicators that are made from it begin with the same. */
+/* The program's choices for a communicator: see struct hx_choices. */
 #include "runtime/api/comm.h"
 
 struct hx_choices hx_choices_of_job(const struct hx_env *env)
@@ -13,7 +13,7 @@ void hx_comm_choose(struct hx_comm *comm, struct hx_choices choices)
     const int own_timeout = choices.timeout_s >= 0;
 
     comm->choices = choices;
-    comm->atomic = choices.atomic && members->size > 1; /* one rank alone has nothing to agree */
+    comm->atomic = choices.atomic && members->size > 1; /* one rank needs no agreement */
     comm->detours = comm->atomic || comm->group;
     comm->wire = (int16_t)choices.wire;
     members->own_timeout_s = choices.timeout_s;

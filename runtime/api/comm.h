@@ -36,11 +36,11 @@ struct hx_notices { /* see notice.c */
     pthread_t teller;
 };
 
-/* The program's choices for a communicator. Communicators that are made from it begin with the same: choices.c. */
+/* The program's choices for a communicator. Communicators that are made from it inherit them: choices.c. */
 struct hx_choices {
     int atomic;       /* hx_comm_set_atomic */
-    int wire;         /* hx_comm_set_wire, as hx_wire_chosen */
-    double timeout_s; /* hx_comm_set_timeout; HX_TIMEOUT_OF_JOB: it follows HX_TIMEOUT */
+    int wire;         /* hx_comm_set_wire: 1 + index in hx_wires; 0: off */
+    double timeout_s; /* hx_comm_set_timeout; HX_TIMEOUT_OF_JOB: HX_TIMEOUT */
 };
 #define HX_TIMEOUT_OF_JOB (-1.0)
 
@@ -55,11 +55,11 @@ struct hx_world {
     int went_on; /* the program has gone on without ranks that died: hx_comm_shrink */
     int held_streams; /* see streams.h */
     int emulated_node; /* see struct hx_opening */
-    struct hx_choices choices; /* those of the communicator from which it has grown, else those of the settings */
+    struct hx_choices choices; /* of the communicator from which it has grown, else of the settings */
     double timeout;    /* HX_TIMEOUT, while a limit for the start is in its place */
     unsigned char net_key[HX_KEY_BYTES];
-    uint32_t deaths_seen;     /* directory.c: deaths when this rank last looked whether it becomes a substitute */
-    int gates_left;           /* likewise: a substitute connects to the gates below this rank of the job */
+    uint32_t deaths_seen;     /* directory.c: deaths at the last check whether this rank becomes a substitute */
+    int gates_left;           /* directory.c: a substitute has yet to connect to the gates below this rank of the job */
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that exist, the world communicator first */
     struct hx_past *past;     /* communicators that had failed when they were freed, [HX_PAST], a ring: see failed.h; NULL until used */
@@ -129,7 +129,7 @@ struct hx_comm {
     int messages;       /* threads in hx_send and hx_recv */
     struct hx_recording *group; /* calls are recorded in it: see group.c; NULL: none */
     uint64_t completed; /* blocking calls of the program that have succeeded: see hx_comm_agree */
-    struct hx_choices choices; /* the next two, the wire format of HX_CALL_MANNER and the time-out of members follow them */
+    struct hx_choices choices; /* hx_comm_choose sets the next two from them, also wire and the time-out of members */
     int atomic;         /* calls are atomic; never in a communicator of one rank */
     int detours;        /* atomic is set, or a group is open: no call takes the short way */
     struct hx_undo undo; /* of calls that block; empty while one of them has it */
@@ -153,11 +153,11 @@ void hx_counters_keep(struct hx_comm *comm);
 /* The profile of rank 0's network, which all ranks use. If the job has one node, the provider is NULL. */
 void hx_world_profile(const struct hx_world *world, struct hx_net_profile *out);
 
-/* Those of the settings. */
+/* The choices that the settings of the job make. */
 struct hx_choices hx_choices_of_job(const struct hx_env *env);
-/* They hold for calls on comm that are made from now on. */
+/* Set all choices of comm, for its later calls. */
 void hx_comm_choose(struct hx_comm *comm, struct hx_choices choices);
-/* made begins with all choices of the communicator from which it is made. */
+/* Give made all choices of the communicator from which it is made. */
 void hx_comm_inherit(struct hx_comm *made, const struct hx_comm *parent);
 /* Make a communicator of n ranks of the job, in this order. id: as all members have agreed. */
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const struct hx_comm_id *id, struct hx_comm **comm);

@@ -280,7 +280,8 @@ static hx_status_t group_agree(const struct agreement *group, uint64_t *words, s
         return HX_SUCCESS;
     if ((status = hx_engine_await(engine)) != HX_SUCCESS)
         return status;
-    hx_comm_choose(world->groups, (struct hx_choices){.timeout_s = group->parent->choices.timeout_s}); /* the members wait so long */
+    /* so that the members wait as long as calls on the parent */
+    hx_comm_choose(world->groups, (struct hx_choices){.timeout_s = group->parent->choices.timeout_s});
     if ((status = pairs_check(group, engine)) != HX_SUCCESS) {
         pairs_lose(group, engine, status); /* so that the others do not wait for this rank */
         return status;

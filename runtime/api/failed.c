@@ -158,8 +158,8 @@ void hx_failed_finish(const struct hx_world *world)
     }
 }
 
-/* The rank of another node to which this rank sends an abort: the one with this rank's number there, if it opened endpoints at start, else the
- * first, which always does. */
+/* The rank of another node to which this rank sends an abort. It has the same local rank as this one, if it opened endpoints at start. If it
+ * did not, it is the first rank of its node, which always opens them. */
 static int listener_of(const struct hx_world *world, int node)
 {
     const struct hx_shape *shape = world->comms->members.shape;
@@ -228,7 +228,7 @@ static void death_heard(const struct hx_world *world, int told)
     if (shared->table[rank].node == shared->table[world->process.rank].node)
         return; /* the ranks of a node see each other's deaths themselves; this one may only have closed its endpoint */
     if (!has_ended && !hx_registry.net->ask(world->process.net, rank, &question))
-        return; /* the other rank cannot reach it, and may itself be cut off: this one finds out for itself */
+        return; /* the rank that reports it may itself be cut off, so this rank checks by itself */
     if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed) ||
         (has_ended && !atomic_load_explicit(&shared->table[rank].ended, memory_order_relaxed)))
         hx_watch_tell(shared, rank, has_ended);
@@ -405,7 +405,7 @@ void hx_failed_heard(void *arg, int peer, const struct hx_control_message *messa
     case HX_MESSAGE_STANDS: hx_stand_heard(&world->process, comm ? &comm->members : NULL, engine, peer, message); break;
     case HX_MESSAGE_SENT: sent_heard(world, peer, message); break;
     case HX_MESSAGE_AGREE: agree_heard(world, peer, message); break;
-    case HX_MESSAGE_ADDRESS: break; /* the transport's own */
+    case HX_MESSAGE_ADDRESS: break; /* only the transport uses it */
     case HX_MESSAGE_P2P: hx_p2p_heard(&world->process, peer, message); break;
     }
 }

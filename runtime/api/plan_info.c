@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* hx_plan_info and hx_plan_predict: which plan a call would have, what it does, and the time that the model predicts. */
+/* hx_plan_info and hx_plan_predict: the plan that a call would use, what the plan does, and its predicted time. */
 #include "runtime/api/call.h"
 #include "runtime/plan/print.h"
 #include "runtime/base/handle.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Describe a bound call, of so many elements. */
+/* Describe a bound call of count elements in *out. */
 typedef hx_status_t describe_fn(struct hx_comm *comm, const struct hx_bound *bound, uint64_t count, void *out);
 
 static hx_status_t info_fill(struct hx_comm *comm, const struct hx_bound *bound, uint64_t count, void *out)
@@ -70,7 +70,7 @@ static hx_status_t coll_find(const char *function, const char *name, enum hx_col
     return hx_fail(HX_ERR_ARG, "%s: unknown collective \"%.64s\"; choose one of%s", function, name, choices);
 }
 
-/* function: the public one, for messages; out_name: what it calls out, of so many bytes. */
+/* function: the public one, for errors; out_name: the name of its parameter out. */
 static hx_status_t call_look(const char *function, hx_comm_t *comm, const char *collective, struct hx_call_key key, describe_fn *describe,
                              const char *out_name, void *out, size_t out_bytes)
 {

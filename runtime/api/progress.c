@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hx_progress: for a program that waits outside Hierax. It looks once, and never waits, not even for the lock: the thread that holds the
+ * hx_progress: for a program that waits outside Hierax. It polls once, and never waits, not even for the lock: the thread that holds the
  * lock makes progress on the calls of all threads.
  *
- * A network may still have to send what calls that have returned gave it, and cannot tell when it has. So a process with a network always
- * looks at it, but seldom if no call is under way.
+ * A network may still have to send data of calls that have returned, and does not report when it has. So hx_progress polls the network even
+ * if no call is under way, but then only seldom.
  */
 #include "runtime/api/call.h"
 #include "runtime/api/lock.h"
 
-#define NET_LOOK_EVERY 16 /* calls of hx_progress per look at the network, if no call is under way */
+#define NET_LOOK_EVERY 16 /* if no call is under way, one in so many calls of hx_progress polls the network */
 
 static int is_active(const struct hx_world *world)
 {
@@ -19,7 +19,7 @@ static int is_active(const struct hx_world *world)
 static void worlds_look(void)
 {
     struct hx_process *process = &hx_world->process;
-    int events = hx_progress_all(process); /* on those of the other worlds too */
+    int events = hx_progress_all(process); /* on calls of the other worlds too */
 
     for (const struct hx_world *world = hx_world; world; world = world->older) {
         hx_requests_look(&world->process, &world->process == process ? events : 0);
@@ -27,7 +27,7 @@ static void worlds_look(void)
     }
     for (struct hx_world *world = hx_world; world; world = world->older)
         if (hx_notices_wait(world)) {
-            hx_notices_tell(world); /* without the lock: other worlds may end meanwhile, so they wait for the next call */
+            hx_notices_tell(world); /* this lets go of the lock, and other worlds may end: the next call serves them */
             break;
         }
 }

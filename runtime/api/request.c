@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests: made, started, released. request_queue.c runs them, request_wait.c waits for them. */
+/* Makes, starts and releases requests. request_queue.c runs them, request_wait.c waits for them. */
 #include "runtime/api/request_wait.h"
 #include "runtime/api/commit.h"
 #include "runtime/api/lock.h"
@@ -137,7 +137,7 @@ hx_status_t hx_request_check(hx_request_t *request, const char *name)
     return status;
 }
 
-/* The same for a function that releases the request, or may do so: not while another function of this or another thread does. */
+/* The same for a function that may release the request (releases: 1). Fails while another function waits for the request or tests it. */
 static hx_status_t last_check(hx_request_t *request, const char *name, int releases)
 {
     const hx_status_t status = handle_check(request, name);

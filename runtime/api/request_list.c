@@ -31,7 +31,8 @@ static void entries_hold(int n, hx_request_t *const *requests, int more)
 
 static int is_started(const hx_request_t *request)
 {
-    return request && request->state != HX_REQUEST_INACTIVE && request->state != HX_REQUEST_RELEASED; /* released: it stands in the list twice */
+    /* released: an earlier entry of the list was the same request */
+    return request && request->state != HX_REQUEST_INACTIVE && request->state != HX_REQUEST_RELEASED;
 }
 
 static hx_status_t entry_finish(hx_request_t **entry)

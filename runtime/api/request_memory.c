@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory of requests. A program may use a request after its release, by mistake. So the memory of a request stays that of a request, and
- * says that it is released. It serves for a new request only after KEPT others were released. The memory is kept after hx_finalize too.
+ * The memory of requests. By mistake, a program may use a request after its release. So the memory is not freed, and its state says that the
+ * request is released. A new request takes the memory only after KEPT other requests were released. hx_finalize frees no memory either.
  */
 #include "runtime/api/call.h"
 #include <stdlib.h>
 
 enum { KEPT = 64 };
 
-static struct hx_request *oldest, *newest; /* released ones, by next */
+static struct hx_request *oldest, *newest; /* released requests; a list by next */
 static int released;
 
 hx_request_t *hx_request_alloc(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waits for one request, and looks at those for which no thread may wait. */
+/* Waits for one request, and checks requests with a callback or descriptor, for which perhaps no thread waits. */
 #include "runtime/api/request_wait.h"
 #include "runtime/api/commit.h"
 #include "runtime/api/lock.h"
@@ -158,7 +158,7 @@ hx_status_t hx_test(hx_request_t *request, int *done)
     return request->state == HX_REQUEST_DONE ? hx_request_finish(request) : HX_SUCCESS;
 }
 
-/* ---- those for which perhaps no thread waits -------------------------------------------------------------------- */
+/* ---- requests with a callback or descriptor ---------------------------------------------------------------------- */
 
 static int is_watched(const struct hx_request *request)
 {

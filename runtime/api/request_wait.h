@@ -11,13 +11,13 @@ struct hx_request_wait {
     struct hx_wait_clock clock; /* for a callback */
 };
 
-/* As hx_request_check, for a function that releases the request when it is complete. HX_ERR_STATE if another one that does so uses it. */
+/* As hx_request_check, for a function that releases the request when it is complete. HX_ERR_STATE if another such function uses it now. */
 hx_status_t hx_request_completes_check(hx_request_t *request, const char *name);
 /* The request is done: return its status. A request that is not persistent is released. */
 hx_status_t hx_request_finish(hx_request_t *request);
 /* The engine whose first run the request waits for; NULL: the request is not active, or a message, or the members agree about it. */
 struct hx_engine *hx_request_engine(struct hx_request *waiting);
-/* There was progress, with so many events of the network. If another rank reports that the communicator has failed, do not wait. */
+/* After progress: learn of failures. events: of the network; negative: the network has failed. */
 void hx_request_failures_look(struct hx_request_wait *wait, int events);
-/* There was progress, with so many events of the network: is the request active now, and in time? */
+/* After progress: is the request still active, and in time? events: as above. */
 int hx_request_goes_on(struct hx_request *request, int blocks, int events);

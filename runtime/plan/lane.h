@@ -10,7 +10,7 @@ static inline int hx_lane_carrier(int lane, int lanes, int n)
     return (int)((int64_t)lane * n / lanes);
 }
 
-/* The same backwards: the lane that this local rank carries, if there are so many lanes; -1: none. There may be more lanes than ranks. */
+/* The inverse: the lane that this local rank carries; -1: none. There may be more lanes than ranks. */
 static inline int hx_lane_carried(int local, int lanes, int n)
 {
     const int lane = (int)(((int64_t)local * lanes + n - 1) / n);

@@ -186,9 +186,9 @@ struct hx_p2p_ring {
 /* The part of a rank in the agreements of a communicator: see runtime/engine/agree.h. Before its first agreement the rank stores promise, state
  * and decided, then generation with release; a reader acquires generation first. Later the rank writes the words, the value and the members,
  * then stores one of promise, state and decided with release; a reader acquires promise first. A rank that has promised to follow the reader
- * writes nothing before the reader's proposal, unless it has decided, or has turned to a higher rank. So the reader may take its time. It then
- * looks once more whether the promise still holds and the rank has not decided. (decided is stored, with a full fence, before the words of the
- * next agreement.) */
+ * writes nothing before the reader's proposal, unless it decides or turns to a higher rank. So the reader may take its time. Afterwards it
+ * checks that the promise still holds and that the rank has not decided. (decided is stored, with a full fence, before the words of the next
+ * agreement.) */
 struct hx_agree_line {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t promise;
     _Atomic uint64_t state, decided;
@@ -252,19 +252,21 @@ struct hx_node_header {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t probe_line; /* the second writes it, and the first measures how long reading takes */
 };
 
-/* Addresses that become known after start-up: who changes NONE to WRITING writes the address. */
-enum hx_address_state { HX_ADDRESS_NONE, HX_ADDRESS_WRITING, HX_ADDRESS_THERE, HX_ADDRESS_REFUSED /* it is a text: why there is none */ };
+/* Addresses that become known after start-up. The rank that changes NONE to WRITING writes the address. REFUSED: a text instead of an address
+ * says why there is none. */
+enum hx_address_state { HX_ADDRESS_NONE, HX_ADDRESS_WRITING, HX_ADDRESS_THERE, HX_ADDRESS_REFUSED };
 
-struct hx_job_entry { /* of one rank of the job, written during start-up by itself or by this node's leader, except dead to address_state */
+/* One rank of the job. The rank or this node's leader writes it during start-up. The atomic members, and the address, may change later. */
+struct hx_job_entry {
     int32_t node;
     int16_t place[HX_SHAPE_LEVELS]; /* the socket, NUMA node and last-level cache where the rank runs; -1: not in one only */
     _Atomic uint16_t dead;          /* not 0: a rank of this node has found it dead; ranks found earlier have lower numbers */
     _Atomic uint16_t ended;         /* 1: if it is dead, its process has certainly ended. 0: it is unreachable, and may run on */
     _Atomic uint16_t finished;      /* 1: a rank of this node knows that this rank leaves, in hx_finalize */
-    _Atomic int32_t wanted;         /* 1 + a rank of another node that waits until this rank, of this node, opens an endpoint; or 0 */
-    _Atomic uint32_t address_state; /* enum hx_address_state. THERE and REFUSED are stored with release; who reads the address acquires it */
+    _Atomic int32_t wanted;         /* 1 + a rank of another node that waits until this rank opens an endpoint; 0: none */
+    _Atomic uint32_t address_state; /* enum hx_address_state. The release of THERE or REFUSED pairs with the acquire of a rank that reads address */
     uint32_t opened_first;          /* 1: it opened its endpoints at start, so its address came with the table */
-    uint32_t address_bytes;         /* REFUSED: an hx_status_t */
+    uint32_t address_bytes;         /* if address_state is REFUSED: an hx_status_t */
     unsigned char address[HX_ADDRESS_BYTES];
 };
 

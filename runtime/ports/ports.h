@@ -19,7 +19,7 @@ struct hx_job {
     int nranks;            /* of the job; 0: as the shape has */
     int map;               /* rank 0 logs where every rank runs */
     struct hx_constants constants; /* of rank 0's node */
-    struct hx_net_profile net;     /* as measured at start; alpha_us 0: it was not */
+    struct hx_net_profile net;     /* as measured at start; alpha_us 0: not measured */
 };
 
 /* Sharing a segment with the ranks of this node. intra/segment/join.c. */
@@ -45,7 +45,7 @@ struct hx_choice {
 #define HX_SOURCE_BYTES 192
 struct hx_predicted {
     double us; /* 0: the model does not know the plan */
-    char node[HX_SOURCE_BYTES], network[HX_SOURCE_BYTES]; /* the sources of its parameters; "": it uses none of these */
+    char node[HX_SOURCE_BYTES], network[HX_SOURCE_BYTES]; /* the sources of its parameters; "": the shape does not use them */
 };
 struct hx_planner_ops {
     hx_status_t (*open)(const struct hx_env *env, const struct hx_shape *shape, int rank, const struct hx_job *job,

@@ -57,7 +57,7 @@ struct hx_net_op {
     uint64_t doubt_chunk; /* which chunk that was */
     int doubt_is_asked;   /* for the caller: it has asked the peer. The transport clears it with each new doubt */
     double give_up;       /* once it is taken back: the deadline (clock.h) for that; else 0 */
-    int is_cut_off;       /* the connections to its peer have been ended, because the provider would not cancel it */
+    int is_cut_off;       /* 1: the connections to its peer were ended, because the provider did not cancel it */
     struct hx_net_op *next;
     hx_status_t failed; /* its error if it has failed; HX_SUCCESS: it has not */
     int queued;         /* a receive that waits in the queue of its edge */
@@ -77,7 +77,7 @@ struct hx_net_counters {
     uint64_t forged;           /* dropped because they had no proof of the job or of the call */
 };
 
-#define HX_ADDRESS_BYTES 256 /* of a rank's address, at most */
+#define HX_ADDRESS_BYTES 256 /* most bytes of a rank's address */
 
 #define HX_CORE_SPARED_GB_S 1000 /* devices move bytes by themselves */
 
@@ -193,20 +193,20 @@ struct hx_net_refusals {
 struct hx_net; /* this rank's endpoints, open or not yet */
 struct hx_nic; /* topo/nic.h */
 
-/* The addresses of the ranks of the job, as the ranks of this node know them together. The runtime keeps them (runtime/start/directory.c). A rank
- * that opens its endpoints after start-up enters its address there, and the transport tells other nodes. */
+/* The addresses of the job's ranks that are known on this node. Its ranks share them (runtime/start/directory.c). A rank that opens its
+ * endpoints after start-up enters its address, and the transport sends the address to other nodes. */
 struct hx_net_directory {
     void *arg;
-    /* The address of a rank, of *bytes. NULL: not known yet; or, if *why is set, that rank has none, and *bytes is an hx_status_t. */
+    /* The address of a rank, of *bytes. NULL: not known yet; but if *why is set, the rank has no address, and *bytes is an hx_status_t. */
     const void *(*find)(void *arg, int rank, size_t *bytes, const char **why);
     void (*enter)(void *arg, int rank, const void *address, size_t bytes); /* the first address of a rank is kept */
-    void (*refuse)(void *arg, int rank, hx_status_t status, const char *why); /* enter, instead of an address, why there is none */
-    /* A living rank of the node of peer, other than peer, with a known address. The next one for the next turn. -1: none. */
+    void (*refuse)(void *arg, int rank, hx_status_t status, const char *why); /* enter why a rank has no address */
+    /* A living rank on peer's node with a known address, but not peer itself. Each turn gives another one. -1: none. */
     int (*gate)(void *arg, int peer, unsigned turn);
-    void (*want)(void *arg, int rank, int by); /* rank `by` of another node waits for this rank of this node: wake it */
-    int (*wanted)(void *arg);                  /* a rank that this one, which has no endpoint, should connect to; again until -1: none */
+    void (*want)(void *arg, int rank, int by); /* rank `by` of another node wants to reach this rank of this node: wake it */
+    int (*wanted)(void *arg);                  /* a rank to which this rank, without an endpoint, must connect; call it until it returns -1: none */
     void (*opened)(void *arg);                 /* this rank's endpoints are open now */
-    int (*opened_here)(void *arg);             /* how many ranks of this node have opened theirs */
+    int (*opened_here)(void *arg);             /* ranks of this node whose address is known */
 };
 
 struct hx_net_ops {
@@ -217,12 +217,12 @@ struct hx_net_ops {
      * HX_ERR_TRANSPORT, whose detail names the provider asked for and those there are. */
     hx_status_t (*open)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
                         const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_net **net);
-    /* The same without endpoints: they open when this rank first needs them, or when another rank wants to reach it. Until then there is no
-     * address. Everything that is passed stays valid until close. */
+    /* The same without endpoints: they open when this rank first needs them, or when another rank wants to reach it. Until then this rank has
+     * no address. All arguments must stay valid until close. */
     hx_status_t (*open_later)(const struct hx_env *env, int rank, int nranks, const struct hx_net_seat *seat,
                               const unsigned char key[HX_NET_KEY_BYTES], const struct hx_net_refusals *refused, struct hx_net **net);
-    /* From now on find the addresses of ranks that are not connected in this directory. The first message to such a rank connects to it. The
-     * directory has the address of rank 0 already. Errors: those of connect. */
+    /* Use this directory to find the address of a rank that is not connected. The first message to such a rank connects to it. The directory
+     * must have the address of rank 0. Errors: those of connect. */
     hx_status_t (*look_up)(struct hx_net *net, const struct hx_net_directory *directory);
     /* For a job that needs no network: are the provider and the interfaces that env names there? The errors are those of open. */
     hx_status_t (*check)(const struct hx_env *env, const struct hx_net_seat *seat);
@@ -291,8 +291,8 @@ struct hx_net_ops {
 
     /* By rank 0's address, so that all ranks find the same. */
     void (*profile)(const struct hx_net *net, const void *rank0, size_t bytes, struct hx_net_profile *out);
-    /* The same without a job: of this provider, over one interface of unknown rate, with the connections of HX_RAILS. Returns -1: no
-     * provider of providers() is called so. */
+    /* The profile without a job: of this provider, over one interface of unknown rate, with so many connections (HX_RAILS). Returns -1 if
+     * providers() lacks the name. */
     int (*assume)(const char *provider, int rails, struct hx_net_profile *out);
     const char *const *(*providers)(void); /* the names that assume knows; the last is NULL */
 
