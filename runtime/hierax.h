@@ -581,8 +581,9 @@ typedef struct hx_prediction {
                         * tcp"; "" if all ranks share a node */
 } hx_prediction_t;
 
-/* Predict the time of a call on comm: of the plan that hx_plan_info describes, with the parameters
- * that chose it. The arguments are those of hx_plan_info. Local: other ranks need not call it.
+/* Predict the time of a call on comm, for the plan that hx_plan_info describes, with the parameters
+ * by which Hierax chooses it. The arguments are those of hx_plan_info. Local: other ranks need not
+ * call it.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_ENV, HX_ERR_NOMEM. */
 HX_CALL hx_status_t hx_plan_predict(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                     int root, hx_prediction_t *prediction);
@@ -596,10 +597,11 @@ HX_CALL hx_status_t hx_plan_predict(hx_comm_t *comm, const char *collective, siz
  * also while other threads are in collectives on comm. Blocking: hx_send returns when buf may be
  * written again. Up to 16 KiB that usually does not need the receiver. A longer message may wait
  * for its receive. The first message to a rank of another node may wait until that rank calls
- * Hierax, and opens a network endpoint (HX_ENDPOINTS). Between two ranks of different nodes, 32 messages may be under way. Further sends
- * wait, in order, until the other rank calls Hierax. If two ranks send each other longer messages before they receive, both wait
- * until HX_TIMEOUT, and the text names both calls. If rank dest dies, hx_send returns
- * HX_ERR_PEER_DEAD. A message that was sent before may be lost then.
+ * Hierax and opens a network endpoint (HX_ENDPOINTS). Between two ranks of different nodes, 32
+ * messages may be under way. Further sends wait, in order, until the other rank calls Hierax. If
+ * two ranks send each other longer messages before they receive, both wait until HX_TIMEOUT, and
+ * the text names both calls. If rank dest dies, hx_send returns HX_ERR_PEER_DEAD. A message that
+ * was sent before may be lost then.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TIMEOUT, HX_ERR_PEER_DEAD,
  * HX_ERR_TRANSPORT, HX_ERR_REVOKED. HX_ERR_MISMATCH if dest has freed comm. After one of them,
  * except HX_ERR_ARG and HX_ERR_STATE, comm can only be freed. */
@@ -634,9 +636,10 @@ HX_CALL hx_status_t hx_recv_init(void *buf, size_t count, hx_dtype_t dtype, int 
 
 /* Let calls on comm wait so many seconds for progress, instead of HX_TIMEOUT. 0: for ever. All
  * ranks of comm choose the same time, before their next call on comm. It holds for collectives,
- * messages, agreements, and the functions that create communicators from comm. That of the world
- * communicator also holds for hx_finalize. A world starts within HX_TIMEOUT, also in hx_join and
- * hx_comm_grow. Communicators that are made from comm inherit the time: see hx_comm_set_atomic. Local.
+ * messages, agreements, and the functions that create communicators from comm. The time of the world
+ * communicator also holds for hx_finalize. It does not hold for the start of a world: hx_init, hx_join
+ * and hx_comm_grow use HX_TIMEOUT. Communicators that are made from comm inherit the time: see
+ * hx_comm_set_atomic. Local.
  * Errors: HX_ERR_ARG if seconds is negative, above 1e9, or not a number. HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
 
@@ -664,9 +667,9 @@ HX_PUBLIC hx_status_t hx_comm_set_timeout(hx_comm_t *comm, double seconds);
  *    after an error. HX_ERR_ARG for a rank's own arguments and HX_ERR_STATE are of this rank alone: it
  *    has not made the call.
  * Communicators that are made from comm by hx_comm_split, hx_comm_split_node, hx_comm_dup,
- * hx_comm_group, hx_comm_shrink and hx_comm_grow inherit the choice. So they do with the choices of
+ * hx_comm_group, hx_comm_shrink and hx_comm_grow inherit the choice. They also inherit the choices of
  * hx_comm_set_wire and hx_comm_set_timeout. Newcomers of hx_comm_grow begin with the choices of rank 0.
- * Later choices change only the communicator for which they are made.
+ * A later choice changes only the communicator for which it is made.
  * All ranks of comm choose the same, before their next call on comm. Calls that have been started stay
  * as they are. A prepared call asks at each hx_start, a group at hx_group_end. Local.
  * Errors: HX_ERR_ARG if on is neither 0 nor 1. HX_ERR_STATE, also while a group is open. The error of
@@ -958,8 +961,8 @@ typedef void hx_notify_fn_t(hx_status_t status, void *ctx);
 /* Let Hierax call fn, once, when a started call is complete, with its status or error. If the call
  * is complete already, fn runs at once. Does not block. The request is still released by hx_wait,
  * hx_test, hx_waitall, hx_waitany or hx_testall. These find the call complete only after fn has
- * returned. (In fn itself they find its own call complete. But they return HX_ERR_STATE there if
- * another call waits for the request or tests it, because that call releases it.)
+ * returned. (In fn itself they find its own call complete. If another function waits for the request
+ * or tests it, that function releases it, and in fn these functions return HX_ERR_STATE.)
  * With HX_PROGRESS_THREAD=1 the progress thread calls fn, even if the program makes no other call.
  * It also detects failures and HX_TIMEOUT for such calls. A thread of the program calls fn only in
  * the functions named above. Without a progress thread, hx_request_notify calls it too, if the call
@@ -993,20 +996,20 @@ typedef void hx_idle_fn_t(void *ctx);
  * Errors: none. */
 HX_PUBLIC hx_status_t hx_on_idle(hx_idle_fn_t *fn, void *ctx);
 
-/* Make progress once on all started calls of this process, and on data that calls which have returned
- * still have to send. Run callbacks of hx_request_notify that are due. So the calls of other ranks go on
- * while this rank waits outside Hierax, for example in a loop that tests requests of an MPI. Return 1
- * if something may be left to do, else 0. On one node it is 0 if no call is under way, and hx_progress
- * then takes a few nanoseconds. With a network it is 1 as long as Hierax runs: the network does not
+/* Make progress once: on all started calls of this process, and on data of returned calls that has yet
+ * to leave. Run callbacks of hx_request_notify that are due. So the calls of other ranks make progress
+ * while this rank waits outside Hierax, for example in a loop that tests requests of an MPI.
+ * Returns 1 if something may be left to do, else 0. On one node it returns 0 if no call is under way,
+ * and then takes a few nanoseconds. With a network it always returns 1, because the network does not
  * report when all data has left. If another thread is in Hierax, that thread makes the progress, and
- * hx_progress returns 1 at once. 0 before hx_init and after hx_finalize. Does not block. Local. */
+ * hx_progress returns 1 at once. Returns 0 before hx_init and after hx_finalize. Does not block. Local. */
 HX_PUBLIC int hx_progress(void);
 
 /* Release a request of hx_<name>_init. Does not block, except on an atomic communicator that has
  * failed: see hx_comm_set_atomic.
  * Errors: HX_ERR_STATE if it is active: started, and neither hx_test nor hx_wait has found it
- * complete. HX_ERR_STATE also in the callback of the request, and while another call waits for it or
- * tests it. HX_ERR_STATE if it is one of the last 64 requests that were released. */
+ * complete. HX_ERR_STATE also in the callback of the request, and while another function waits for the
+ * request or tests it. HX_ERR_STATE if it is one of the last 64 requests that were released. */
 HX_PUBLIC hx_status_t hx_request_free(hx_request_t *request);
 
 /* The name of a status: "HX_ERR_ARG: wrong argument" for HX_ERR_ARG. Never NULL. Local. */

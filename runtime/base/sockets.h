@@ -16,7 +16,7 @@ void hx_files_visit(hx_file_is_t *is, const void *ctx, void (*visit)(int fd));
 void hx_file_close(int fd);
 void hx_file_guard(int fd);   /* set FD_CLOEXEC */
 void hx_socket_reset(int fd); /* end the connection: its owner gets an error when it reads */
-void hx_socket_shut(int fd);  /* end the connection as its peer would: its owner, also if it only waits, reads the end */
+void hx_socket_shut(int fd);  /* end the connection as its peer would. Its owner then reads the end, also if it waits in poll */
 void hx_socket_hurry(int fd); /* receives on it, and on connections accepted from it, do not wait */
 
 /* Is this a socket over IP? *local: its own address; *peer: the address that it is connected to, or family AF_UNSPEC. */
