@@ -135,7 +135,8 @@ static const struct column {
     {"min_us", 4}, {"median_us", 4}, {"p99_us", 4}, {"bus_gbps", 4}, {"bound_us", 4}, {"bound_percent", 2}, {"bound_term", PLAIN},
     {"clock_ns", 1}, {"hop_ns", 1}, {"dirty_gbps", 2}, {"alpha_us", 4}, {"node_gbps", 4}, {"wire_us", 4}, {"wire_gbps", 4},
     {"wire_one_way_gbps", 4}, {"loop", PLAIN}, {"host", QUOTED}, {"machine", QUOTED},
-    {"network", QUOTED}, {"predicted_us", 4}, {"plan", QUOTED}, {"rounds", WHOLE}, {"sent_bytes", WHOLE}}; /* the last five only where the backend tells plans */
+    {"network", QUOTED}, {"predicted_us", 4}, {"plan", QUOTED}, {"rounds", WHOLE}, {"sent_bytes", WHOLE}};
+/* the last five only if bench_backend_tells_plans */
 
 /* Print a row of the document; NULL: the head. */
 static void csv_row(FILE *csv, struct json_object *row)
@@ -324,7 +325,7 @@ void bench_report_row(const struct bench_options *o, const struct bench_row *row
         files_write(o, 0, unread); /* a write that fails now may succeed at the end */
 }
 
-/* By how much the longer is longer. */
+/* The longer time divided by the shorter one; 0: a time is unknown. */
 static double off_by(struct json_object *row)
 {
     const double measured = json_object_get_double(json_object_object_get(row, "median_us")),

@@ -113,7 +113,7 @@ struct bench_job {
     double clock_ns;                      /* one reading of the clock, subtracted from each sample */
     double hop_ns, dirty_gbps;            /* between two ranks of a machine; 0: not measured */
     char network[96];                     /* between nodes; "": none, or not known */
-    hx_prediction_t constants;            /* the sources of the library's model */
+    hx_prediction_t constants;            /* only the sources of the cost model's constants */
     /* between nodes, by bench_wire.c: a message; GB/s that a node sends while it receives as many; and that one sends to one. 0: not measured */
     double wire_us, wire_gbps, wire_one_way_gbps;
 };
@@ -130,7 +130,7 @@ struct bench_row {
     /* if the library reports plans: rank 0's, and the most rounds and the most bytes that any rank gives to others */
     char plan[96];
     uint64_t rounds, sent_bytes;
-    double predicted_us; /* by the library's model for that plan; 0: it knows none */
+    double predicted_us; /* by the cost model, for that plan; 0: unknown */
 };
 
 /* names.c */

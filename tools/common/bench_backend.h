@@ -21,8 +21,8 @@ int bench_backend_network(char *text, size_t capacity_bytes); /* between nodes; 
 /* The plan of a call on this rank. count: the call's argument. */
 int bench_backend_plan(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                        hx_plan_info_t *info);
-int bench_backend_constants(hx_prediction_t *constants); /* the sources of its model */
-/* The time that this model predicts for that call. */
+int bench_backend_constants(hx_prediction_t *constants); /* fills in only the sources of the cost model */
+/* The time that the cost model predicts for that call. Returns -1 if the library has no model. */
 int bench_backend_predict(enum hx_function collective, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                           hx_prediction_t *prediction);
 

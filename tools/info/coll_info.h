@@ -34,7 +34,7 @@ int info_table_has(const struct hx_comm *comm, const char *setting);
 /* Versions, machine, network, settings, counters; and the job, where it has several ranks: then every rank must call it. */
 struct json_object *info_all(struct hx_comm *world);
 
-/* The constants of the node and the parameters of the cost model, for the node and the network. Rank 0 has them. */
+/* The constants of the node, and the parameters of the cost model for the node and the network. */
 struct json_object *info_constants(const struct hx_comm *world);
 
 /* Add members to an object, which it returns: "name=%d other=%s". %s is a text (NULL: null), %g a number, %d, %zu and %lu are whole

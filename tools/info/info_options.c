@@ -11,7 +11,7 @@ static const struct option_row option_rows[] = {
     {"algorithms", 0, NULL, "list the algorithms of these collectives, or of all", 1, 0, IS_FLAG(algorithms)},
     {"ranks", 'p', "N", "with --algorithms: count rounds, messages and bytes of the plans for N ranks (default 8)",
      1, 0, IS_COUNT(ranks, 1, RANKS_MAX)},
-    {"constants", 0, NULL, "show only the measured constants of the node, and the parameters of the cost model for the node and the network, "
+    {"constants", 0, NULL, "show only the constants of the node, and the parameters of the cost model for the node and the network, "
      "each with its source. Start it as the job", 1, 0, IS_FLAG(constants)},
     {"doctor", 0, NULL, "examine this process, its node and its job, and say how to fix each fault", 1, 0, IS_FLAG(doctor)},
     {"table", 0, NULL, "show the entries of the tuning tables in FILE[:FILE]... (default: HX_TABLE), and whether they can be "

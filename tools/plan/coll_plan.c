@@ -158,18 +158,18 @@ static void rank_check(const char *option, uint64_t rank, const struct plan_job 
                     job->shape_text, job->shape->nranks - 1);
 }
 
-/* The network as a job of this provider would assume it. */
+/* The defaults for the provider, as a job would use them. */
 static struct hx_net_profile profile_of(const struct plan_options *options, const struct hx_env *env)
 {
     struct hx_net_profile profile;
 
-    hx_registry.net->assume(options->provider, (int)env->rails, &profile); /* the command line has been checked */
+    hx_registry.net->assume(options->provider, (int)env->rails, &profile); /* provider_take has checked the name */
     if (env->nodes)
         hx_profile_emulate(&profile);
     return profile;
 }
 
-/* As a job would use HX_CONSTANTS, from a file that is there. */
+/* The constants of the node: of --constants, else of the file that HX_CONSTANTS names, as a job would use it. */
 static struct hx_constants constants_of(const struct plan_options *options, const struct hx_env *env)
 {
     char machine[HX_CONSTANTS_MACHINE_BYTES];

@@ -117,7 +117,7 @@ size_t plan_live_slots(const struct plan_job *job, const struct hx_plan *plan);
 /* How often what a rank contributes is rounded; -1: never, or not counted for so many ranks. *codings: how often it is encoded in a wire
  * format, one after the other. */
 int plan_roundings(const struct plan_job *job, int *codings);
-/* The source of the model's parameters: see hx_planner_source. All: of the node and of the network, as far as the shape uses them. */
+/* The source of the model's parameters: see hx_planner_source. plan_sources_print prints those that the shape uses. */
 void plan_source_write(const struct plan_job *job, int net, char text[HX_SOURCE_BYTES]);
 void plan_sources_print(const struct plan_job *job);
 /* The collective, its size, the shape, and the sources. */

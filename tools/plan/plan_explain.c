@@ -49,7 +49,7 @@ static void rank_print(const struct plan_job *job, int rank)
     hx_plan_release(plan);
 }
 
-/* "constants of the network: defaults for provider tcp; except message_us and net_gb_s of --model" */
+/* For example "constants of the network: defaults for provider tcp; from --model: net_gb_s, message_us". */
 void plan_source_write(const struct plan_job *job, int net, char text[HX_SOURCE_BYTES])
 {
     hx_planner_source(&job->planner, net, text);
@@ -91,7 +91,7 @@ static unsigned at_most(unsigned window, uint64_t slices)
     return slices < window ? (unsigned)slices : window;
 }
 
-/* Is another plan predicted to be faster, whose results have other bits? See hx_planner_best. */
+/* Is a faster plan predicted, but not chosen because its results have other bits? See hx_planner_best. */
 static int by_bits(const struct plan_job *job)
 {
     const struct hx_cost_params params = hx_planner_params(&job->planner);
@@ -114,7 +114,7 @@ static void slices_print(const struct plan_job *job)
     else if (tuned)
         printf("the table says %s, which this job cannot use\n", tuned->plan);
     if (by_bits(job))
-        printf("it is the fastest of the plans with the same bits as the choice by built-in values: measured constants change no results\n");
+        printf("a plan that is predicted to be faster would change the bits of the result: measured constants never do that\n");
     printf("slices: %llu in shared memory, %u in flight at once", (unsigned long long)job->sizes.fine_slices,
            at_most(job->window_fine, job->sizes.fine_slices));
     if (job->shape->nnodes > 1)

@@ -23,7 +23,7 @@ static void shape_add(struct json_object *j, const struct plan_job *job)
     add_real(j, "ranks_per_core", job->planner.cost.oversubscription);
 }
 
-/* The sources of the model's parameters; null: the shape does not use them. */
+/* The sources of the model's parameters; null if the shape does not use them. */
 static void sources_add(struct json_object *j, const struct plan_job *job)
 {
     struct json_object *sources = json_add_object(j, "constants");

@@ -195,8 +195,9 @@ void tune_judged_free(struct tune_judged *j);
 int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, enum hx_coll coll, struct hx_traits traits, double bytes,
                      const struct tune_plan *plans, int n);
 /* Fit, beginning with the planner's parameters, or with the table's if it has a model. Put the result into the table and print
- * it. Without points, do nothing. A model that was fitted to more points than these stays, unless always. Returns 0; 1 after telling that
- * there are too few points, or that they are too noisy: such a model is put into the table only with force; -1 after printing why. */
+ * it. Without points, do nothing. A model that was fitted to more points than these stays, unless always. Returns 0. Returns 1
+ * after a warning that there are too few points, or that they are too noisy: only with force the table then gets the model. Returns -1 after
+ * printing an error. */
 int tune_fitting_end(struct tune_fitting *f, const struct hx_planner *planner, int always, int force, struct hx_table *table,
                      FILE *out);
 /* The command, of files. The exit status. */

@@ -131,17 +131,17 @@ int tune_fitting_add(struct tune_fitting *f, const struct hx_planner *planner, e
     return 0;
 }
 
-/* ---- is the fit worth anything ---- */
+/* ---- is the fit good enough ---- */
 
-#define MATTERS 0.01   /* a parameter that changes no prediction by so much, halved or doubled, was not measured */
-#define OFF_MOST 2.0   /* a model whose predictions are off by a larger factor at the median is not written */
+#define MATTERS 0.01   /* a parameter counts as measured if half or twice its value changes a prediction by this part */
+#define OFF_MOST 2.0   /* if the median prediction is off by a larger factor, the model is not written */
 
 static int uses(const struct hx_shape *shape, int net)
 {
     return net ? shape->nnodes > 1 : shape->max_local > 1;
 }
 
-/* Points of the kind: of the network, or of the node. */
+/* Points that use the network (net 1), or the node (net 0). */
 static int points_of(const struct tune_fitting *f, int net)
 {
     int n = 0, last = -1;
@@ -175,7 +175,7 @@ static int is_measured(const struct tune_fitting *f, const struct hx_cost_params
     return 0;
 }
 
-/* The factor by which predictions of the kind are off at the median; 0: no memory. */
+/* The factor by which such predictions are off at the median; 0: no memory. */
 static double median_off(const struct tune_fitting *f, const struct hx_cost_params *params, int net)
 {
     double *off = malloc(((size_t)f->n + 1) * sizeof(*off)), result;
@@ -189,8 +189,8 @@ static double median_off(const struct tune_fitting *f, const struct hx_cost_para
     return result;
 }
 
-/* Put the fitted model into the table, without parameters that were not measured, and print it. Returns 0; 1: it is too poor, and not forced;
- * -1 after printing why. */
+/* Put the fitted model into the table, without parameters that were not measured, and print it. Returns 0; 1 if the model is too poor, and
+ * force is 0; -1 after printing an error. */
 static int model_put(const struct tune_fitting *f, int net, const char *provider, struct hx_cost_params *params, int force,
                      struct hx_table *table, FILE *out)
 {
@@ -221,7 +221,8 @@ static int model_put(const struct tune_fitting *f, int net, const char *provider
     if (points < parameters)
         fprintf(stderr, "%d for %d parameters; measure more sizes and collectives", points, parameters);
     else
-        fprintf(stderr, "predictions are off by a factor of %.2f at the median, and may be by %.2f; measure longer, on an idle machine", off, OFF_MOST);
+        fprintf(stderr, "predictions are off by a factor of %.2f at the median, but may be off by %.2f at most; measure longer, on an "
+                "idle machine", off, OFF_MOST);
     fprintf(stderr, force ? "\n" : ", or write it with --force\n");
     return !force ? 1 : hx_table_model_add(table, &model) == HX_SUCCESS ? 0 : -1;
 }

@@ -86,7 +86,7 @@ static const struct option_row option_rows[] = {
     {"gain", 0, "PERCENT", "choose another plan than the default only if it is faster by more than this (default 3; if "
      "ranks share cores, 15)", 3, ON(TUNE_RUN) | ON(TUNE_CONFIRM), IS_COUNT(gain_percent, 0, 1000)},
     {"resume", 0, NULL, "keep the entries in FILE for this shape, and measure only the missing ones", 3, ON(TUNE_RUN), IS_FLAG(resume)},
-    {"force", 0, NULL, "write a cost model even if it comes from too few points or from too noisy times",
+    {"force", 0, NULL, "write a cost model even if it has too few points or too noisy times",
      3, ON(TUNE_RUN) | ON(TUNE_MODEL) | ON_MODEL_FILES, IS_FLAG(force)},
     REPORT_ROWS(bench.report, 3, ON(TUNE_RUN)),
     {"schema", 0, NULL, "print the JSON schema of a table", 4, 0, IS_FLAG(schema)},
@@ -151,7 +151,7 @@ static const char doc[] =
     "are close to the measurements. Jobs use the model for shapes and sizes without an entry. Parameters of the node hold on "
     "every machine of the same kind. Parameters of the network hold for the same provider. A later run starts from the "
     "parameters in the table. coll_tune leaves out a parameter on which no measured plan depends. It writes no model if there are "
-    "fewer points than parameters, or if predictions are off by more than a factor of 2 at the median. Then it says so, "
+    "fewer points than parameters, or if predictions are off by more than a factor of 2 at the median. Then it prints why, "
     "and coll_tune model ends with status 1. With --force it writes the model.\n\n"
     "An entry for a reduction holds for a class of datatypes: floats, floats of 16 bits, or integers. If the table has no "
     "entry for the class of a call, Hierax uses the entry for floats. It also does so for all other types and for the "
