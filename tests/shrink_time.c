@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long do ranks need from the death of one of them to their next all-reduce? The same program over Hierax, and with -DULFM over an MPI
- * that has User Level Failure Mitigation. Usage: shrink_time FILE
+ * Measures the time from the death of a rank to the next all-reduce of the other ranks. The program uses Hierax, or, if it is built with
+ * -DULFM, an MPI with User Level Failure Mitigation. Usage: shrink_time FILE
  *
- * After some all-reduces the rank in the middle writes the time to FILE and dies. The others revoke, shrink, and make an all-reduce. Each
- * prints "T1 us, of which T2 us in shrink".
+ * After some all-reduces the rank in the middle writes the time to FILE and dies. The other ranks revoke, shrink, and make an all-reduce. Each
+ * of them prints "T1 us, of which T2 us in shrink".
  */
 #ifdef ULFM
 #include <mpi.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# From the death of a rank to the next all-reduce of the others: Hierax beside an Open MPI with ULFM (5.0 or later), in turn.
-# Usage: shrink_time.sh [RANKS [ROUNDS]] (4, 10), on one machine. Run it where that Open MPI is: mpicc and mpirun of it first in PATH.
+# Compares the time from the death of a rank to the next all-reduce: Hierax and an Open MPI with ULFM (5.0 or later), in turn, on one machine.
+# Usage: shrink_time.sh [RANKS [ROUNDS]] (default: 4, 10). mpicc and mpirun of that Open MPI must be the first in PATH.
 set -uo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(readlink -m "${top_builddir:-$top/build}")

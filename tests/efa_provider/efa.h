@@ -207,7 +207,7 @@ void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((nore
 void efa_enter(struct efa_domain *domain); /* rule threads: around everything that touches a domain */
 void efa_leave(struct efa_domain *domain);
 
-int efa_pair_take(size_t packets); /* 0, or -FI_ENOMEM: there are no more queue pairs */
+int efa_pair_take(size_t packets); /* returns 0, or -FI_ENOMEM if no queue pair is left */
 void efa_count(const char *what, size_t bytes); /* a line for EFA_COUNT */
 
 /* ---- nic.c: the device with this number */

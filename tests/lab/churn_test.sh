@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Under a real Slurm, on four hosts: processes die and join all the time, each newcomer as a job step of its own. All processes of a host die,
-# and the network of a host is cut and heals. See tests/system/churn.py. CHURN_SECONDS: how long; CHURN_SEED: else drawn, and printed.
+# Under a real Slurm, on four hosts: processes die and join all the time. Slurm starts each newcomer in a job step of its own. All processes of
+# a host die, and the network of a host is cut and heals. See tests/system/churn.py. CHURN_SECONDS: how long it runs (default: 70).
+# CHURN_SEED: the seed (default: a random one, which is printed).
 # shellcheck source=cases.sh
 . "$(dirname "$0")/cases.sh"
 need tests/system/churn tools/coll_store

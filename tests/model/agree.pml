@@ -71,7 +71,7 @@ byte finished;        /* ranks that have decided, are left out, or are in the mi
 #define TO(messages, from, to) (messages[from] & BIT(to))
 #define FROM_ALL(messages) (((TO(messages, 0, me) != 0) | (TO(messages, 1, me) != 0) << 1 | (TO(messages, 2, me) != 0) << 2 | \
                              (TO(messages, 3, me) != 0) << 3) | BIT(me))
-/* a rank that waits asks all that it does not hold for gone */
+/* a rank that waits asks all ranks that are not gone for it */
 #define ASKS(r) ((known[r] & BIT(me)) == 0 -> BIT(r) : 0)
 #define ASKERS ((ASKS(0) | ASKS(1) | ASKS(2) | ASKS(3)) & ~BIT(me))
 #ifdef NO_DEATHS
@@ -121,7 +121,7 @@ byte finished;        /* ranks that have decided, are left out, or are in the mi
 #define HIGHEST HIGHER(HIGHER(GIVEN(0), GIVEN(1)), HIGHER(GIVEN(2), GIVEN(3)))
 #endif
 
-/* what it no longer needs, so that there are fewer states; and it asks no rank */
+/* clear what rank r no longer needs, so that there are fewer states. Then r asks no rank */
 inline forget(r)
 {
     known[r] = ALL;
@@ -223,7 +223,7 @@ end_waits: /* death() checks that a rank which lives does not wait for ever */
     :: atomic { /* A4: the others have accepted the proposal */
         LIVES && COORDINATES && has_proposed && ARE_AGREED && MAY_GO_ON -> decide(me + 1)
        }
-    :: atomic { /* A5: the decision of any rank */
+    :: atomic { /* A5: a rank learns the decision of any other one */
         LIVES && (FROM_ALL(decided) & ~BIT(me)) != 0 ->
         set = FROM_ALL(decided) & ~BIT(me); choose(); set = 0;
         decide_too()

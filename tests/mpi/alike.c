@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every collective of MPI that libhierax-mpi serves, in the form that blocks, the one that does not and the persistent one: by its own
- * name, which the preloaded library has, and as PMPI_, which is MPI itself. Both must give the same bytes. Counts, roots, types, layouts and communicators
- * are drawn.
+ * Every collective of MPI that libhierax-mpi serves, blocking, non-blocking and persistent. The test calls it by its own name, which the
+ * preloaded library defines, and by its name with PMPI_, which MPI defines. Both must give the same bytes. Counts, roots, types, layouts and
+ * communicators are drawn at random.
  *
  * usage: alike ROUNDS SEED
  */
@@ -36,7 +36,7 @@ static void incomplete(const char *what, int got)
         fprintf(stderr, "alike: rank %d, round %d: %s: %d\n", rank_of_world, round_no, what, got);
 }
 
-/* By another function each time. */
+/* Complete the request, by another function each time. */
 static int complete(void)
 {
     static unsigned times;
@@ -78,7 +78,7 @@ static int complete(void)
     return MPI_SUCCESS;
 }
 
-/* A persistent one. */
+/* Start and complete a persistent request. */
 static int run(void)
 {
     if (draw(2))
@@ -408,7 +408,7 @@ int main(int argc, char **argv)
         MPI_Comm_split(MPI_COMM_WORLD, (rank_of_world + flip) % 2, draw(2) ? rank_of_world : -rank_of_world, &half);
         MPI_Comm_dup(half, &copy);
         MPI_Comm_free(&half);
-        if (draw(2)) /* else the first call on it may not block, and MPI makes it */
+        if (draw(2)) /* else the first call on it may be non-blocking, and MPI serves it */
             MPI_Barrier(copy);
         const unsigned before = seed;
         moves(MPI_COMM_WORLD);

@@ -14,8 +14,8 @@
 #define INIT(name) MPI_##name##_init
 #endif
 
-/* Each collective has a form that blocks, one that starts, and a persistent one. MPI 4 has each of them twice: with counts of int, and of
- * MPI_Count. Counts and displacements of a call: an int stands for each of them in `narrow`, and its like in `wide`. */
+/* Each collective has a blocking, a non-blocking and a persistent form. MPI 4 has each form twice: with counts of int, and of MPI_Count.
+ * `narrow` are the arguments with int, `wide` the same arguments with MPI_Count and MPI_Aint. */
 #define STARTED(...) (__VA_ARGS__, &request)
 #define PREPARED(...) (__VA_ARGS__, MPI_INFO_NULL, &request)
 #if MPI_VERSION >= 4

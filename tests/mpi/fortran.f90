@@ -1,6 +1,5 @@
 ! SPDX-License-Identifier: BSD-3-Clause
-! Collectives of a program in Fortran, blocking and not, by the module mpi or mpi_f08 (-DF08). The results are compared with sums that are
-! known.
+! Blocking and non-blocking collectives of a Fortran program, by the module mpi or mpi_f08 (-DF08). Compares the results with known sums.
 program fortran
 #ifdef F08
   use mpi_f08

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/jobs.sh"
 command -v gfortran >/dev/null || skip "no gfortran"
 
-# compile MPI [OPTION...]: the program
+# compile MPI [OPTION...]: compile the program
 compile() {
     "mpifort.$1" "${@:2}" -cpp -O1 -o "$tmp/fortran" "$(dirname "$0")/fortran.f90" >"$tmp/log" 2>&1
 }

@@ -33,7 +33,7 @@ launcher() { if [ "$1" = openmpi ]; then echo mpirun.openmpi; else echo mpiexec.
 # why TEXT: the job has failed
 why() { fail "$1"; head -n 20 "$tmp/out" "$tmp/err" >&2; }
 
-# part MPI N NODES PART [PROGRAM]: the part of hard or of PROGRAM is right, and Hierax has served it
+# part MPI N NODES PART [PROGRAM]: the part of PROGRAM (default: hard) is right, and Hierax has served it
 part() {
     job "$1" "$2" "$3" HXMPI_STATS=1 -- "$here/${5:-hard}-$1" "$4" || why "$*: exit $?"
     has "$tmp/out" "${5:-hard}: $4: good" "$*"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* For programs of several parts: hard.c and requests.c. */
+/* Checks for test programs that have several parts: hard.c and requests.c. */
 #ifndef HXMPI_TESTS_PARTS_H
 #define HXMPI_TESTS_PARTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives that do not block, and persistent ones: what must go on meanwhile, in which order they may be completed, and what a program may
- * free before.
+ * Non-blocking and persistent collectives. They make progress while a rank waits in MPI. A program may complete them in any order, and may free
+ * the objects that they use before they are complete.
  *
  * usage: requests PART      started or persistent
  */
@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- started: calls that do not block, and messages that other ranks send only once these calls are complete */
+/* ---- started: non-blocking calls, and messages that other ranks send only when these calls are complete */
 
 enum { MANY = 60, LONG = 40000 };
 
-/* The other ranks wait for the call and then send. So this rank's receive ends only if its part of the call goes on meanwhile. */
+/* The other ranks wait for the call and then send. So this rank's receive ends only if its part of the call makes progress meanwhile. */
 static void after_the_call(MPI_Comm comm, int count, int how)
 {
     static int in[LONG], out[LONG];
@@ -61,10 +61,10 @@ static void after_the_call(MPI_Comm comm, int count, int how)
             wrong("after_the_call", out[i], size * (size - 1) / 2 + size * i);
 }
 
-/* Calls of MPI that have no form that does not block: rank 0 is in one of them while its part of the collective must go on. */
+/* Calls of MPI without a non-blocking form: while rank 0 is in one of them, its part of the collective must make progress. */
 static void while_mpi_blocks(MPI_Comm comm)
 {
-    static int in[LONG], out[LONG]; /* so much that each rank has to go on with it */
+    static int in[LONG], out[LONG]; /* long: every rank must make progress several times */
     int mine[4] = {0}, swapped = rank;
     struct {
         short value;
@@ -98,7 +98,7 @@ static void while_mpi_blocks(MPI_Comm comm)
             MPI_File_write_at_all(file, 0, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
             MPI_File_close(&file);
             break;
-        default: MPI_Allreduce(&greatest[0], &greatest[1], 1, MPI_SHORT_INT, MPI_MAXLOC, comm); /* MPI makes it: the pair has a gap */
+        default: MPI_Allreduce(&greatest[0], &greatest[1], 1, MPI_SHORT_INT, MPI_MAXLOC, comm); /* MPI serves it: the pair has a gap */
         }
         if (!rank)
             MPI_Wait(&call, MPI_STATUS_IGNORE);
@@ -109,7 +109,7 @@ static void while_mpi_blocks(MPI_Comm comm)
     MPI_Win_free(&win);
 }
 
-/* Many at once, of several collectives, completed in another order than that of their start, and mixed with messages. */
+/* Many calls of several collectives at once, mixed with messages. They are not completed in the order of their start. */
 static void many(MPI_Comm comm)
 {
     static int in[MANY][97], out[MANY][97];
@@ -134,10 +134,10 @@ static void many(MPI_Comm comm)
             MPI_Ibcast(out[i], count, MPI_INT, i % size, comm, &requests[2 * i + 1]);
         else
             MPI_Ibarrier(comm, &requests[2 * i + 1]);
-        if (i == MANY / 2) /* one that blocks, between them */
+        if (i == MANY / 2) /* a blocking call between them */
             sum_check("many", comm, i);
     }
-    for (int i = 2 * MANY - 1 - rank % 3; i >= 0; i -= 7) { /* each rank by another way */
+    for (int i = 2 * MANY - 1 - rank % 3; i >= 0; i -= 7) { /* each rank in another order */
         if (requests[i] != MPI_REQUEST_NULL)
             done++;
         MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
@@ -246,7 +246,7 @@ static void started(void)
     many_operations(MPI_COMM_WORLD);
 }
 
-/* ---- persistent: started again and again, in another order on each rank; what the program has freed stays in use */
+/* ---- persistent: each rank starts them again and again, in another order, and the calls still use freed objects */
 
 static void persistent_round(int round, MPI_Request requests[4], int in[2], int gaps[8])
 {
@@ -261,7 +261,7 @@ static void persistent_round(int round, MPI_Request requests[4], int in[2], int 
     else
         for (int i = 0; i < 3; i++)
             MPI_Start(&requests[(i + rank) % 3]);
-    if (round % 5 == 0) { /* one that is not persistent, among them */
+    if (round % 5 == 0) { /* a call that is not persistent, among them */
         MPI_Ibarrier(MPI_COMM_WORLD, &requests[3]);
         MPI_Wait(&requests[3], MPI_STATUS_IGNORE);
     }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# libhierax-mpi with calls that do not block and persistent ones: see requests.c.
+# libhierax-mpi with non-blocking and persistent calls: see requests.c.
 . "$(dirname "$0")/jobs.sh"
 for mpi in "${mpis[@]}"; do
     for nodes in 1 2; do

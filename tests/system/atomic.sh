@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # HX_ATOMIC: ranks are killed at moments that are drawn uniformly in collectives and their agreements. Each call succeeds on all survivors
 # or fails on all, and then the input is unchanged, in place and out of place. In one node, flat and hierarchical between nodes.
-# Usage: atomic.sh [--kills N] [--first SEED] [allreduce|all]: seed after seed, until N ranks have been killed (default: one seed, which kills
-# about 24). allreduce: only jobs of all-reduce; all: only jobs of all collectives; default: both
+# Usage: atomic.sh [--kills N] [--first SEED] [allreduce|all]. Runs one seed after the other until N ranks have been killed (default: one seed,
+# which kills about 24). allreduce: only jobs of all-reduce. all: only jobs of all collectives. Default: both.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/alone.sh"
 export HX_TIMEOUT=60 HX_LOG=error

@@ -6,8 +6,8 @@
  * churn join DIRECTORY ID     one that joins; ID: a number that no other process has
  * churn alone FILE...         compute the state of each file from its log, in one process
  *
- * In DIRECTORY/orders churn.py writes in which phase this process dies, and how long after its beginning; and when all end. DIRECTORY/reports
- * is a pipe: each line is what a process does, and when.
+ * In DIRECTORY/orders churn.py writes the phase in which this process dies and how long after its beginning, and when all processes end.
+ * DIRECTORY/reports is a pipe: each line says what a process does, and when.
  *
  * The job is a loop of training: in each step all members start several all-reduces of integers and floats, wait, and change the state.
  * Then they compare hashes. After a death the others go on without the dead. Every few steps they let in processes that wait.
@@ -87,7 +87,7 @@ static void check(int right, const char *what, int line)
     pause(); /* churn.py ends all, after it has looked */
 }
 
-/* The status. A process that churn.py has cut off from the others ends here: it may not go on. */
+/* Returns the status. A process that churn.py has cut off from the others ends here, because it may not go on. */
 static hx_status_t went_on(hx_status_t status)
 {
     if (status != HX_ERR_MINORITY)

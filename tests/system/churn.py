@@ -3,9 +3,10 @@
 """Kill and start processes of churn.c all the time, and watch what the others do.
 
 Every 0.5 to 1 s one or more processes die, or another one joins; there are 4 to 8. The seed draws which, when and in which phase. With --lab
-Slurm starts them on several hosts, which are lost too: all processes of a host die, or its network is cut and heals again. Fails if a process
-reports an error or ends by itself, if no step completes for HANG seconds, or if the last state is not what one process computes from the log
-of memberships. Prints how long the job stood still after deaths and for joins."""
+Slurm starts them on several hosts, and hosts are lost too: all processes of a host die, or its network is cut and heals again.
+
+Fails if a process reports an error or ends by itself, or if no step completes for HANG seconds. Fails also if the last state differs from the
+state that one process computes from the log of memberships. Prints how long the job stood still after deaths and for joins."""
 import argparse
 import collections
 import mmap
@@ -35,7 +36,7 @@ class Fault(Exception):
 class Process:
     def __init__(self, number, popen, joins):
         self.number, self.popen, self.joins = number, popen, joins
-        self.pid_fd = self.host = None  # from when it has begun
+        self.pid_fd = self.host = None  # set when the process has begun
         self.phase, self.since = "start", time.monotonic()
         self.rank = self.leads = self.met = self.first_step = self.asked = None
         self.condemned = self.died = self.is_cut = self.is_well = False
@@ -45,7 +46,7 @@ class Process:
         try:
             self.pid_fd = os.pidfd_open(pid)
         except ProcessLookupError:
-            pass  # it has ended, and what started it says so
+            pass  # it has ended; the command that started it reports this
 
     def kill(self):
         if self.pid_fd is not None:
@@ -71,7 +72,7 @@ class Here:
         return command
 
     def ranks(self, n):
-        """Of each command that starts ranks: its words, and what it adds to the environment."""
+        """For each command that starts ranks: its first words, and its variables of the environment."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             root = f"127.0.0.1:{free.getsockname()[1]}"
@@ -125,7 +126,7 @@ class Churn:
         self.steps = 0
         self.idle = 0.0  # since the last step
         self.gaps = []   # (from, to) in which the machine did not let this process run
-        self.dead = []        # (time, number, where to note how long it lasts) that no step has followed yet
+        self.dead = []        # deaths after which no step has completed yet: (time, number, list for the duration)
         self.after_death, self.after_loss, self.after_join, self.growth = [], [], [], []
         self.kinds = collections.Counter()
         self.recent = collections.deque(maxlen=40)
@@ -221,7 +222,7 @@ class Churn:
         self.kinds[kind] += 1
 
     def host_draw(self):
-        """A host that may be lost: more members stay than it has now, or may have had when the others notice. None: there is none now."""
+        """A host that may be lost, because a majority of the members stays, even if processes there join meanwhile. None: there is none now."""
         if self.cut or self.dead or any(process.condemned and not process.died for process in self.processes.values()):
             return None
         hosts = [host for host in self.place.hosts if 0 < len(self.there(host, self.members())) and
@@ -248,7 +249,7 @@ class Churn:
         self.kinds[kind] += 1
 
     def heal(self):
-        """Once all members there know that they may not go on."""
+        """Connect the lost host again, once all members there have ended."""
         if all(process.has_ended() for process in self.cut[1]):
             self.place.network(self.cut[0], "up")
             self.note(f"{self.cut[0]} is back")
@@ -280,7 +281,7 @@ class Churn:
             process.begins(int(words[0]), words[1])
         elif kind == "L":
             if not process.is_cut:
-                raise Fault(f"process {process.number} on {process.host} may not go on, but nobody has cut it off")
+                raise Fault(f"process {process.number} on {process.host} may not go on, but was not cut off")
             process.died = True
             self.note(f"{process.number} may not go on, rank {process.rank}, in {process.phase}")
         elif kind == "P":
@@ -333,7 +334,7 @@ class Churn:
                 self.gaps.append((before + 1.0, now))
             self.idle += min(now - before, 1.0)  # if this process does not run, the others may not either
             ended = [process for process in self.processes.values() if not process.died and not process.is_well and process.has_ended()]
-            self.drain()  # afterwards: all that these have reported
+            self.drain()  # after has_ended, so that all reports of these processes are read
             for process in ended:
                 if not process.died and not process.is_well:
                     raise Fault(f"process {process.number} has ended" + (f" with status {process.popen.poll()}" if not self.options.lab else ""))
@@ -368,7 +369,7 @@ class Churn:
             self.watch(0.05)
         members = [process for process in self.processes.values() if process.is_well]
         for process in members:
-            if not self.options.lab and process.popen.wait(60) != 0:  # srun's status tells of those that died, too
+            if not self.options.lab and process.popen.wait(60) != 0:  # the status of srun also counts processes that died
                 raise Fault(f"process {process.number} has ended with status {process.popen.returncode}")
         files = [f"{self.directory.name}/state.{process.number}" for process in members]
         alone = subprocess.run([self.options.program, "alone", *files], capture_output=True, text=True)

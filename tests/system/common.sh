@@ -9,7 +9,7 @@ failures=0
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 unset "${!HX_@}" COLUMNS # tools fold to it
-[ -z "${TEST_ENDPOINTS:-}" ] || export HX_ENDPOINTS=$TEST_ENDPOINTS # 1: most endpoints open at first need
+[ -z "${TEST_ENDPOINTS:-}" ] || export HX_ENDPOINTS=$TEST_ENDPOINTS # 1: most ranks open their endpoints at first need
 export HX_CONSTANTS=none # plans do not depend on what is measured
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 

@@ -47,7 +47,7 @@ expect 2 measured "no file"
 [ "$(find "$tmp/cache/hierax" -type f | wc -l)" = 1 ] || fail "not one file is in the cache: $(ls -a "$tmp/cache/hierax")"
 grep -q "^line_ns [1-9]" "$tmp"/cache/hierax/constants-* || [ "$(nproc)" = 1 ] || fail "the time of a line is not measured: $(cat "$tmp"/cache/hierax/*)"
 
-# Of four ranks on two cores, the first two share one: the second that measures is on the other.
+# Of four ranks on two cores, the first two share a core: the second rank that measures is on the other core.
 two=$(python3 -c 'import os; print(*sorted(os.sched_getaffinity(0))[:2], sep=",")')
 if [[ $two = *,* ]]; then
     for ((i = 0; i < 60; i++)); do
@@ -67,7 +67,7 @@ HX_LOG=debug HX_NODES=2 timeout 100 "$run" -n 4 -- "$BASH" -c \
     >"$tmp/out" 2>"$tmp/err" || fail "two nodes: exit $?"
 expect 4 file "two nodes"
 
-# the network: measured only if HX_CONSTANTS is not set; one command shows the values and their source; ranks choose alike
+# The network is measured only if HX_CONSTANTS is not set. coll_info shows the values and their source. All ranks choose the same plans.
 network() { # SOURCE-IN-COLL_INFO TEXT-OF-HX_EXPLAIN [X=Y...]
     local source=$1 text=$2
     shift 2

@@ -3,7 +3,7 @@
 # Ranks started with different settings, memory limits or visible topology. Either all choose the plans that rank 0 chooses, and results
 # are right; or all fail at once, and every one names the rank and the value.
 . "$(dirname "$0")/common.sh"
-export HX_ENDPOINTS=0 # a rank that opens its endpoints later differs later
+export HX_ENDPOINTS=0 # all ranks open endpoints at start, so the difference shows at start
 
 # agree N NODES SCRIPT: SCRIPT, run by sh before each rank's program, makes this rank differ ($HX_RANK tells which it is)
 agree() {

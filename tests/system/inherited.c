@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every way to make a communicator from another, and every choice of a communicator: what is made begins with the choices of the one that it
- * is made from, whatever the settings of the job are. usage:
+ * Every way to make a communicator from another one, and every choice: the new communicator inherits the choices of the other one, whatever
+ * the settings of the job are. usage:
  *
  * inherited on|off          a rank of a job: the choices "on" or "off", and all ways but hx_comm_grow
  * inherited on|off TO       the same with hx_comm_grow, to TO ranks
@@ -23,7 +23,7 @@ enum { RANKS_MOST = 16, FLOATS = 1 << 20, SECONDS = 60 };
 static hx_comm_t *made;
 static const char *way = "start", *choice = "none", *plan = "none";
 static int rank_in_job, nodes, on; /* on: which value is chosen */
-static int teller; /* the rank of made that waits until the time-out: then all are told that made has failed */
+static int teller; /* the rank of made that waits until the time-out. Then made fails on all ranks */
 
 static void check(int right, const char *what, int line)
 {
@@ -34,7 +34,7 @@ static void check(int right, const char *what, int line)
     exit(1);
 }
 
-/* ---- choices: how they are made, and whether they hold in what is made ------------------------------------------- */
+/* ---- choices: how they are made, and whether a new communicator has them ------------------------------------------- */
 
 static void atomic_choose(hx_comm_t *comm)
 {
@@ -77,7 +77,7 @@ static void timeout_choose(hx_comm_t *comm)
     OK(hx_comm_set_timeout(comm, timeout_s));
 }
 
-/* A receive of what nobody sends. made can only be freed afterwards. */
+/* A receive without a send. Afterwards made can only be freed. */
 static void timeout_holds(void)
 {
     char byte, text[64];
@@ -166,7 +166,7 @@ static void ways_try(hx_comm_t *world)
     OK(hx_finalize());
 }
 
-/* The time-outs at the end: that of the world, for its newcomer, and that of what is made from it, for rank 0. */
+/* At the end: the time-out of the world on its newcomer, and the time-out of a communicator that is made from it on rank 0. */
 static void grown_holds(hx_comm_t *bigger)
 {
     hx_comm_t *copy;

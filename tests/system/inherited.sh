@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# What is made from a communicator begins with its choices, also newcomers of a world that grows. See inherited.c. The job's settings say the
-# opposite of what is chosen.
+# A communicator that is made from another one inherits its choices, also on newcomers of a world that grows. See inherited.c. The settings of
+# the job are the opposite of the choices.
 . "$(dirname "$0")/common.sh"
 store=$top_builddir/tools/coll_store
 export HX_SECRET=inherited HX_TIMEOUT=60 FI_LOG_LEVEL=none HX_INTER_ALLREDUCE=mesh HX_LANES=2

@@ -7,9 +7,9 @@
  *          takes a lock that a thread holds while it starts calls
  * threads  several threads start and wait, each on a communicator of its own
  * refused  what a callback must not call, and wrong arguments
- * released a request is released once, and not in its own callback, nor while another call waits for it
+ * released a request is released once, not in its own callback, and not while another call waits for it
  * dead     rank 1 dies; the callback of rank 0 gets to know
- * looks    hx_progress completes calls and runs callbacks, and tells when nothing is left
+ * looks    hx_progress completes calls and runs callbacks, and returns 0 when nothing is left
  * late     rank 1 does not come within HX_TIMEOUT; nor does rank 0 wait in Hierax
  */
 #include "runtime/base/clock.h"
@@ -56,7 +56,7 @@ static void tell(hx_status_t status, void *ctx)
     sem_post(&told->posted);
 }
 
-static int looks; /* this program looks for progress itself: no thread does */
+static int looks; /* this program calls hx_progress: there is no progress thread */
 
 static void await(struct told *told)
 {

@@ -2,9 +2,9 @@
 /*
  * Ranks that go on after hosts are lost, or after the network has parted, if they may. Usage: parted FOLDER COUNT
  *
- * Ranks make all-reduces of COUNT doubles. After one has failed they revoke, shrink, and make all-reduces again. Each rank writes to FOLDER/rank.R how that
- * ended: "goes on with N ranks after M ms", or "stops: STATUS DETAIL". FOLDER/lost has the time of the loss, in seconds since the machine
- * has started. A host that is lost reaches no terminal, so files tell.
+ * Ranks make all-reduces of COUNT doubles. After one has failed they revoke, shrink, and make all-reduces again. Each rank writes the outcome
+ * to FOLDER/rank.R: "goes on with N ranks after M ms", or "stops: STATUS DETAIL". FOLDER/lost has the time of the loss, in seconds since the
+ * machine has started. Results go to files, because a lost host reaches no terminal.
  */
 #include <hierax.h>
 #include <stdio.h>

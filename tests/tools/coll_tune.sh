@@ -111,7 +111,7 @@ done
 says "# 0 points" 0 judge efa.json
 
 # ---- a model claims only what was measured: enough points, times that fit, and parameters on which they depend
-for kind in right noisy few; do # times as the model predicts them, or some of them 30 times as long, or of one size
+for kind in right noisy few; do # right: times as the model predicts; noisy: some are 30 times as long; few: one size
     sizes="8 1K 64K 1M 16M"
     [ $kind != few ] || sizes=8
     for coll in allreduce bcast; do

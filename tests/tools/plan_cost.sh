@@ -180,7 +180,7 @@ says 'none: there is no such file' 2 cost bcast --shape 2 --constants "$tmp/none
 says 'not a regular file' 2 cost bcast --shape 2 --constants /dev/null
 says '--model fetch_us and --constants both set parameters of the node' 2 cost bcast --shape 2 --constants "$tmp/single" --model fetch_us=1
 
-# Without a table, what the provider's row assumes, named; a provider that is not there is refused.
+# Without a table, coll_plan uses the defaults for the provider, and names them. An unknown provider is an error.
 predicted() { "$tool" cost allreduce 1M --shape 2,2 --algorithm ring --json "$@" | python3 -c "import json, sys; print(json.load(sys.stdin)[\"points\"][0][\"candidates\"][0][\"us\"])"; }
 [ "$(predicted --provider tcp)" != "$(predicted --provider efa)" ] || fault "tcp is predicted as efa"
 [ "$(predicted --provider tcp)" = "$(predicted --provider sockets)" ] || fault "sockets is not predicted as tcp"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A job's HX_EXPLAIN and coll_plan predict the same time, from the same named constants: of the job's provider, and of its node.
+# HX_EXPLAIN of a job and coll_plan predict the same time from the same constants, and name these: of the provider, and of the node.
 # shellcheck source=../system/common.sh
 . "$(dirname "$0")/../system/common.sh"
 plan=$top_builddir/tools/coll_plan bench=$top_builddir/tests/tools/coll_bench

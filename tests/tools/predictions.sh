@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# How far the cost model's predictions are off: every collective at several sizes on several shapes, by coll_bench. Each row counts its least
-# median of RUNS short runs, because other work on the machine only makes a run longer. The model predicts a mix of cold and warm calls, so
-# the time of a row is the geometric mean of both. The figure says by what factor measured and
-# predicted times differ. It is a target, not a limit: without arguments the script only prints it.
+# Measures how far the cost model's predictions are off: coll_bench runs every collective at several sizes on several shapes. The time of a row
+# is the least median of RUNS short runs, because other work on the machine only makes a run longer. The model predicts a mix of cold and
+# warm calls, so a row counts the geometric mean of both. The result is the factor by which measured and predicted times differ. It is a
+# target, not a limit: without arguments the script only prints it.
 #   tests/tools/predictions.sh [MEDIAN WORST]    with both: fail if the factor is larger at the median, or at the worst row
 #   RUNS=3  SIZES=8,1K,64K,1M  SHAPES="1x2 1x4 2x1 2x2 4x2" (nodes x ranks)  COLLECTIVES="allreduce ..." (default: all)
 #   TIME=median_us    or min_us: the least repetition of a run, if the machine has other work that the medians show
@@ -15,7 +15,7 @@ run=$top_builddir/tools/coll_run bench=$top_builddir/tests/tools/coll_bench
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 collectives=${COLLECTIVES:-$("$bench" 2>&1 | sed -n "s/.*choices: *//p")}
-export HX_ADAPT=0 XDG_CACHE_HOME=$tmp/cache # the plan that is predicted runs; the node is measured now
+export HX_ADAPT=0 XDG_CACHE_HOME=$tmp/cache # so that the predicted plan runs, and this run measures the node
 for shape in ${SHAPES:-1x2 1x4 2x1 2x2 4x2}; do
     nodes=${shape%x*} ranks=$((${shape%x*} * ${shape#*x}))
     for ((i = 1; i <= ${RUNS:-3}; i++)); do

@@ -107,7 +107,7 @@ static void lanes_cover_local_ranks(void **state)
                 assert_true(from <= to); /* so the lanes' ranges together are 0 .. n-1, each once */
                 if (lanes > n)
                     continue;
-                assert_true(from < to); /* everybody carries for whom it covers */
+                assert_true(from < to); /* each carrier covers at least itself */
                 for (int local = from; local < to; local++)
                     assert_int_equal(hx_lane_carried(local, lanes, n), local == from ? lane : -1);
             }

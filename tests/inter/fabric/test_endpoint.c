@@ -718,7 +718,7 @@ static void case_gone_asks(struct world *w)
     meet(w, &w->meet->begun, 2);
 }
 
-/* Rank 0 tells rank 1 that it cannot reach rank 2, as it does when its own network is cut. Rank 1 can, and goes on. */
+/* Rank 0 reports to rank 1 that it cannot reach rank 2, as if rank 0's own network were cut. Rank 1 reaches rank 2, and goes on. */
 static void case_claim(struct world *w)
 {
     const struct hx_control_message question = {.kind = HX_MESSAGE_ASKS};

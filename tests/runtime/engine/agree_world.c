@@ -36,7 +36,7 @@ int world_is_across(const struct world *w, int from, int to)
 
 /* ---- messages ------------------------------------------------------------------------------------------------- */
 
-/* Inside a step another rank takes one, or begins, once in so many times. */
+/* Inside a step, with a chance of one in so many, another rank takes a step or begins. */
 static void overtake(struct world *w, int times)
 {
     const int other = w->nests && w->depth == 1 && world_random(w, times) == 0 ? world_random(w, w->size) : -1;
@@ -60,7 +60,7 @@ struct part __wrap_hx_agree_part_of(const struct hx_agree *a, int rank)
     return __real_hx_agree_part_of(a, rank);
 }
 
-/* Here a rank dies, or others overtake it. */
+/* A point where a rank may die, or other ranks may take steps. */
 static void point(struct world *w, int rank)
 {
     struct world_rank *r = &w->ranks[rank];
@@ -202,7 +202,7 @@ void world_find(struct world *w, int node, int rank)
         }
 }
 
-/* Each of its messages under way is lost or not. */
+/* Each of its messages under way may be lost. */
 void world_kill(struct world *w, int rank)
 {
     w->ranks[rank].life = LIFE_DEAD;
@@ -247,7 +247,7 @@ static void result_check(const struct world *w, const struct world_rank *r)
     assert_int_equal(result->words[1], least);
 }
 
-/* Without a cut all results are equal, also those of ranks that die later, and whoever is alive is in them. */
+/* Without a cut all results are equal, also those of ranks that die later. They contain every rank that is alive. */
 static void whole_check(struct world *w, const struct world_rank *r)
 {
     struct world_result *first = &w->results[r->ended];
@@ -260,7 +260,7 @@ static void whole_check(struct world *w, const struct world_rank *r)
     *first = r->results[r->ended];
 }
 
-/* With a cut those of ranks that are alive are equal. */
+/* With a cut the results of all ranks that are alive are equal. */
 static void parted_check(const struct world *w, const struct world_rank *r)
 {
     assert_true(r->status == HX_SUCCESS || r->status == HX_ERR_PEER_DEAD || r->status == HX_ERR_MINORITY);
@@ -277,7 +277,7 @@ static void step_end(struct world *w, struct world_rank *r)
     struct hx_agreement agreement = {.name = "test"};
 
     r->status = hx_agree_end(&r->members, HX_SUCCESS, &agreement);
-    if (world_is_dead(w, r->process.rank)) /* it has died in there */
+    if (world_is_dead(w, r->process.rank)) /* it has died in this step */
         return;
     if (r->status == HX_SUCCESS) {
         result->is_known = 1;
@@ -313,7 +313,7 @@ void world_slow(struct world *w, int rank)
     struct world_rank *r = &w->ranks[rank];
 
     r->runs = 1;
-    w->depth += 2; /* nothing comes between */
+    w->depth += 2; /* no other rank takes a step inside */
     hx_agree_clock(&r->members)->waited += UINT64_C(1000000000);
     if (setjmp(r->ends) == 0)
         hx_agree_slow(&r->members);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A job of a few ranks in one process, for tests of agreements (runtime/engine/agree.h). The ranks are on nodes, as the test says. Ranks of a node share
- * their lines. Messages between nodes wait in a pool until the world delivers them, in any order. A seed decides all that happens, so each
- * run can be repeated.
+ * A job of a few ranks in one process, for tests of agreements (runtime/engine/agree.h). The test places the ranks on nodes. Ranks of a node
+ * share their lines. Messages between nodes wait in a pool until the world delivers them, in any order. A seed decides all that happens, so
+ * each run can be repeated.
  *
- * A rank takes a step (hx_agree_advance), or looks for deaths (hx_agree_slow). At the start of a step, and where it sends a message, the rank
- * dies if the test has placed its death there. Any of its messages under way may be lost. There, and where it reads a part of another rank,
+ * A rank takes a step (hx_agree_advance), or looks for deaths (hx_agree_slow). If the test has planned its death, it dies at the start of a step
+ * or when it sends a message. Then any of its messages under way may be lost. At these points, and when a rank reads a part of another rank,
  * other ranks may take whole steps.
  *
- * A rank whose agreement has ended is in Hierax, and answers messages, or it is outside.
+ * After its agreement, a rank stays in Hierax and answers messages, or it is outside Hierax.
  */
 #pragma once
 
@@ -63,11 +63,11 @@ struct world {
     int size, nnodes;
     uint64_t seed;
     unsigned cut;            /* a bit for each node beyond the cut of the network; 0: there is none */
-    int is_cut;              /* now: no message comes across */
+    int is_cut;              /* the cut holds now: no message crosses it */
     int agreements;          /* one after the other */
     int nests, depth;        /* nests: other ranks take steps inside a step */
-    struct world_result results[WORLD_AGREEMENTS]; /* without a cut: of each agreement */
-    int deaths_are_late;     /* what ranks tell of deaths has yet to arrive */
+    struct world_result results[WORLD_AGREEMENTS]; /* of each agreement; used without a cut */
+    int deaths_are_late;     /* messages about deaths do not arrive yet */
     int comes_in;            /* reads of the part of a rank until comes is called, inside a step; 0: never */
     void (*comes)(struct world *w);
     struct hx_env env;
@@ -83,13 +83,13 @@ struct world {
 /* nodes: the node of each rank. */
 struct world *world_new(int size, const int *nodes, uint64_t seed);
 void world_free(struct world *w);
-/* From 0 to n - 1. */
+/* Draw a number from 0 to n - 1. */
 int world_random(struct world *w, int n);
 
 int world_is_dead(const struct world *w, int rank);
 int world_is_across(const struct world *w, int from, int to); /* on the other side of the cut */
 
-/* Is its next agreement to begin? */
+/* Must its next agreement begin? */
 int world_begins(const struct world *w, int rank);
 void world_begin(struct world *w, int rank);
 void world_step(struct world *w, int rank);
@@ -99,7 +99,7 @@ void world_kill(struct world *w, int rank);
 void world_find(struct world *w, int node, int rank);
 /* Deliver message i of the pool. It stays there if the receiver is not in Hierax. Returns whether it was taken from the pool. */
 int world_deliver(struct world *w, int i);
-/* Deliver all messages that can be, also those that these cause. */
+/* Deliver all messages that can be delivered, also the messages that these cause. */
 void world_deliver_all(struct world *w);
 /* Drop the messages between these ranks. */
 void world_drop(struct world *w, int from, int to);

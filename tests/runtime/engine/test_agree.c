@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Agreements while ranks die, at every point of their steps, and while the network parts: see agree_world.h. Each run has two parts. First
- * anything happens in any order. Then every rank takes steps, every message arrives and every death is found: from then on all ranks that
- * live must end within a few rounds. Each result is checked where it is made (world_step).
+ * events happen in any order. Then every rank takes steps, every message arrives and every death is found: all ranks that live must end
+ * within a few rounds. world_step checks each result.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static uint64_t seed; /* of the next run */
 
 /* ---- a run ---------------------------------------------------------------------------------------------------- */
 
-/* leaves: ranks that have ended all of their agreements leave Hierax, but one. If that one dies, they come back, and another one stays. */
+/* leaves: of the ranks that have ended all of their agreements, only one stays in Hierax. If it dies, the others return, and another one stays. */
 static void leave_or_stay(struct world *w)
 {
     const int first = world_random(w, w->size);
@@ -76,7 +76,7 @@ static int round_run(struct world *w, int leaves)
         world_deliver_all(w);
         if (leaves)
             leave_or_stay(w);
-        if (w->ranks[rank].life == LIFE_SERVES && w->ranks[rank].status != HX_SUCCESS) /* the error says: end this process */
+        if (w->ranks[rank].life == LIFE_SERVES && w->ranks[rank].status != HX_SUCCESS) /* its error asks the program to end this process */
             world_kill(w, rank);
     }
     for (int rank = 0; rank < w->size; rank++)
@@ -146,7 +146,7 @@ static void test_deaths_at_every_point(void **state)
     deaths_everywhere(0);
 }
 
-/* As long as one rank that has decided answers, all others end, whoever else is outside Hierax. */
+/* If one rank that has decided answers, all others end, even if all other ranks that have decided are outside Hierax. */
 static void test_one_answer_is_enough(void **state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void test_one_answer_is_enough(void **state)
 
 /* ---- cuts ----------------------------------------------------------------------------------------------------- */
 
-/* Ranks on both sides of a cut of the network hold each other for gone, at any time. */
+/* The network is cut at any time. Then ranks on both sides find each other gone. */
 static void test_cuts(void **state)
 {
     static const struct {
@@ -190,7 +190,7 @@ static void all_step(struct world *w, int first)
             world_step(w, rank);
 }
 
-/* All have accepted the proposal of rank 0. It decides, and dies. Only the ranks in told get its decision, and end. */
+/* All ranks have accepted the proposal of rank 0, which decides and dies. Only some ranks (a bit mask) get its decision, and end. */
 static struct world *decided_by_zero(int size, unsigned told)
 {
     struct world *w = world_new(size, apart, 1);
@@ -248,7 +248,7 @@ static void test_coordinator_takes_any_decision(void **state)
     world_free(w);
 }
 
-/* A rank is not asked again once it follows the same coordinator. So a rank that takes over a decision tells those which rely on that. */
+/* A rank that follows the same coordinator is not asked again. So if it takes over a decision, it tells the ranks that no longer ask it. */
 static void test_who_is_not_asked_again_tells(void **state)
 {
     struct world *w = decided_by_zero(5, 1u << 1 | 1u << 4);
@@ -264,7 +264,7 @@ static void test_who_is_not_asked_again_tells(void **state)
     }
     asked = w->ranks[2].asked[3];
     world_drop(w, 2, 4);
-    w->ranks[4].life = LIFE_SERVES; /* which answers rank 3, and leaves */
+    w->ranks[4].life = LIFE_SERVES; /* it answers rank 3, and then leaves Hierax */
     world_deliver_all(w);
     w->ranks[4].life = LIFE_OUTSIDE;
     world_step(w, 3);
@@ -342,7 +342,7 @@ static void some_ask(struct world *w, int first, int last, int times)
         }
 }
 
-/* Rank 0 is late. Those that wait for it find within a few looks which of the others have died, and then ask rank 0 only. */
+/* Rank 0 is late. The ranks that wait for it soon find which other ranks have died. Then they ask only rank 0. */
 static void test_each_is_asked_once(void **state)
 {
     struct world *w = world_new(WORLD_MOST, apart, 1);
@@ -354,13 +354,13 @@ static void test_each_is_asked_once(void **state)
         world_begin(w, rank);
     some_ask(w, 1, last, 10);
     for (int rank = 2; rank < last; rank++)
-        assert_in_range(w->ranks[1].asked[rank] + w->ranks[rank].asked[1], 1, 2); /* a question tells the promise too */
+        assert_in_range(w->ranks[1].asked[rank] + w->ranks[rank].asked[1], 1, 2); /* a question also carries the promise of the rank that asks */
     assert_int_equal(w->ranks[1].asked[0], 10);
     assert_true(w->nodes[1].table[last].dead);
     world_free(w);
 }
 
-/* Many ranks do not answer. The death of another one is found all the same. */
+/* Many ranks do not answer. The death of another rank is still found. */
 static void test_all_are_asked_in_turn(void **state)
 {
     struct world *w = world_new(WORLD_MOST, apart, 1);
