@@ -208,9 +208,11 @@ int hx_control_message_deliver(struct hx_net *net, int peer, const struct hx_con
 {
     struct hx_edge *edge = net->edges[peer];
 
+    if (net->broken)
+        return -1;
     if (!edge)
         return hx_meeting_deliver(net, peer);
-    if (net->broken || edge->gone)
+    if (edge->gone)
         return -1;
     if (edge->control_messages >= DELIVERIES_MAX) /* the end of one of them wakes this rank */
         return 0;

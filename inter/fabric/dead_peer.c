@@ -123,7 +123,8 @@ static int is_silent_host(const struct hx_net *net, const struct hx_edge *edge)
  * peer is gone. A connection without an answer may be behind others in a full queue; with few ranks the queue cannot be full. */
 static int tcp_is_gone(const struct hx_net *net, struct hx_late_peer *late, uint64_t now, uint64_t silent_ns)
 {
-    int error = late->fd >= 0 ? connection_look(late) : connection_begin(net, late), stood = late->connected;
+    const int begins = late->fd < 0, stood = late->connected;
+    int error = begins ? connection_begin(net, late) : connection_look(late);
 
     if (error == 0) {
         late->connected = 1;
@@ -136,7 +137,7 @@ static int tcp_is_gone(const struct hx_net *net, struct hx_late_peer *late, uint
         late->answered = now;
     late->edge->refuses |= error == ECONNREFUSED;
     return error == ECONNREFUSED || (stood && error == ETIMEDOUT) ||
-           (now - late->answered > silent_ns && (error != EINPROGRESS || net->nranks <= QUEUE_LENGTH));
+           (now - late->answered > silent_ns && (error != EINPROGRESS || (!begins && net->nranks <= QUEUE_LENGTH)));
 }
 
 /* The provider reports a broken connection. If the peer's process has ended, its listener is gone, or goes while this waits. A peer
@@ -268,8 +269,11 @@ static int edge_check(struct hx_net *net, struct hx_edge *edge, const struct hx_
 
     if (!(late = edge->gone ? NULL : late_of(net, edge, now)))
         return edge->gone;
-    if (now - late->seen > PATIENCE_NS) /* this rank has made no check for a while, so an answer may be unread */
+    if (now - late->seen > PATIENCE_NS) { /* this rank has made no check for a while, so an answer may be unread */
         late->answered = now;
+        if (late->interval == 0)
+            late->since = now;
+    }
     late->seen = now;
     lost_end(net, now);
     again = edge->doubted || (net->traits->kernel_answers && is_silent_host(net, edge));
@@ -277,7 +281,7 @@ static int edge_check(struct hx_net *net, struct hx_edge *edge, const struct hx_
         return 0;
     if (late->interval == 0) {
         late->ask_at = now;
-        late->answered = late->since; /* nothing has arrived since */
+        late->answered = again ? now : late->since; /* nothing has arrived since; this rank has not checked itself what others claim */
         late->interval = PATIENCE_NS;
     } else if (edge->has_arrivals) { /* the peer was not late meanwhile */
         late->interval = PATIENCE_NS;

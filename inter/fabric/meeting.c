@@ -262,7 +262,10 @@ static struct hx_edge *sender_meet(struct hx_net *net, int peer)
     if (!m->edge)
         return NULL;
     m->heard = 1;
-    meeting_continue(net, m, now_ns());
+    if (m->told)
+        meeting_end(net, m);
+    else
+        meeting_continue(net, m, now_ns());
     return net->edges[peer];
 }
 

@@ -190,8 +190,11 @@ hx_status_t hx_request_free(hx_request_t *request)
     if (request->state != HX_REQUEST_INACTIVE && !request->call.comm->members.failed) /* however far it is by now */
         return hx_comm_fail(request->call.comm, hx_fail(HX_ERR_STATE, "hx_request_free: the request of %s is active: call hx_wait first",
                                                         request->call.name));
-    if (request->commit) /* the other ranks may agree about it */
+    if (request->commit) { /* the other ranks may agree about it */
+        request->held++;   /* meanwhile another thread may have the lock */
         hx_commit_await(request);
+        request->held--;
+    }
     hx_request_release(request);
     return HX_SUCCESS;
 }

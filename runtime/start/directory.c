@@ -80,7 +80,7 @@ static int gate(void *arg, int peer, unsigned turn)
     const struct hx_job_entry *table = world->process.shared->table;
     int gates = 0;
 
-    for (int pass = 0; pass < 2; pass++) /* the first pass counts the gates */
+    for (int pass = 0; pass < 2 && (pass == 0 || gates > 0); pass++) /* the first pass counts the gates */
         for (int rank = 0, at = 0; rank < world->process.size; rank++) {
             if (table[rank].node != table[peer].node || rank == peer || !is_alive(&table[rank]) || !is_addressed(&table[rank]))
                 continue;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A device has 256 queue pairs, and each pins memory. At start a node takes 4 of them (HX_ENDPOINTS), even if it has many ranks. Each other
+# A device has 256 queue pairs, and each pins memory. With HX_ENDPOINTS=4 a node takes 4 of them at start, even if it has many ranks. Each other
 # rank that needs an endpoint takes one more. If the device has none left, all ranks fail within seconds, and the error names the limit.
 . "$(dirname "$0")/../system/common.sh"
 unset "${!EFA_@}" "${!HX_@}"
@@ -28,6 +28,7 @@ node_has() {
 
 # A pair has 256 sends and 2048 receives of 8 KiB. Each rank with an endpoint registers 4.2 MB for bounce buffers.
 pair=$(((256 + 2048) * 8192))
+export HX_ENDPOINTS=4
 for ranks in 96 192; do
     job "$ranks" 2 "$here/actor" starts ||
         fail "$ranks ranks: exit $?: $(tail -n 3 "$tmp/err")"

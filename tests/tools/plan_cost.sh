@@ -169,8 +169,8 @@ node single 70 45 450 16000 28000 9500 9500 40000 18000
 node slots 390 130 1600 3900 15200 20000 21000 56000 25000
 for coll in bcast allgather alltoall gather scatter reduce allreduce; do
     for bytes in 64K 512K 4M; do
-        "$tool" cost $coll $bytes --shape 2 --constants "$tmp/single" | grep -q '^\* flat(single_copy' || fault "$coll of $bytes: no single copy though it is fast"
-        "$tool" cost $coll $bytes --shape 2 --constants "$tmp/slots" | grep -q '^\* flat(nary' || fault "$coll of $bytes: no slots though they are fast"
+        "$tool" cost $coll $bytes --shape 2 --llc 16M --constants "$tmp/single" | grep -q '^\* flat(single_copy' || fault "$coll of $bytes: no single copy though it is fast"
+        "$tool" cost $coll $bytes --shape 2 --llc 16M --constants "$tmp/slots" | grep -q '^\* flat(nary' || fault "$coll of $bytes: no slots though they are fast"
     done
 done
 says 'constants of the node: file, hash ' 0 cost bcast 64K --shape 2 --constants "$tmp/slots"

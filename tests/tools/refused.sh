@@ -45,7 +45,7 @@ cat >"$tmp/table" <<'END'
 2 | coll_info --algorithms -p 5000 | --ranks=5000: expected a whole number from 1 to 1024
 2 | coll_info --algorithms -p | option --ranks needs a value, N
 2 | coll_info --algorithms -p 8 -p 5000 | --ranks=5000: expected a whole number from 1 to 1024
-2 | coll_info --doctor --algorithms | choose only one of --algorithms, --doctor and --table
+2 | coll_info --doctor --algorithms | choose only one of --algorithms, --constants, --doctor and --table
 2 | coll_info --table a b | "b" is a second one: join the files with ':'
 2 | coll_info --colour | unknown option "colour"; choices: algorithms
 2 | coll_info --json=yes | option --json takes no value

@@ -375,7 +375,7 @@ struct world *world_new(int size, const int *nodes, uint64_t seed)
     w->shape.nnodes = w->nnodes;
     for (int node = 0; node < w->nnodes; node++)
         for (int rank = 0; rank < size; rank++)
-            w->nodes[node].table[rank].node = w->node_of[rank];
+            w->nodes[node].table[rank] = (struct hx_job_entry){.node = w->node_of[rank], .address_state = HX_ADDRESS_THERE};
     for (int rank = 0; rank < size; rank++)
         rank_start(w, rank);
     return w;
