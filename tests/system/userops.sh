@@ -22,9 +22,9 @@ done
 # what needs a commutative operation is set aside for others, counted and told
 passes userops 4 2 16 HX_INTER_ALLREDUCE=ring HX_INTER_REDUCE=knomial HX_EXPLAIN=1
 grep -q "allreduce of .* [KM]*i*B: hier(nary,ring" "$tmp/err" || fail "a commutative operation is not as the settings have it"
-grep -A3 "allreduce of .* [KM]*i*B: hier(.* ordered" "$tmp/err" | grep -q "the settings do not apply.* (fallback [1-9]" ||
+grep -A4 "allreduce of .* [KM]*i*B: hier(.* ordered" "$tmp/err" | grep -q "the settings do not apply.* (fallback [1-9]" ||
     fail "the settings that were set aside are not told: $(grep -A1 "allreduce of .* ordered" "$tmp/err" | head -2)"
-grep -A3 "allreduce of .* [KM]*i*B: flat(.* ordered" "$tmp/err" |
+grep -A4 "allreduce of .* [KM]*i*B: flat(.* ordered" "$tmp/err" |
     grep -q "flat, because the operation is not commutative.* (fallback [1-9]\|the settings do not apply.* (fallback" ||
     fail "interleaved ranks are not told"
 finish
