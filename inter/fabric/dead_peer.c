@@ -265,15 +265,13 @@ static int edge_check(struct hx_net *net, struct hx_edge *edge, const struct hx_
 {
     uint64_t now = now_ns();
     struct hx_late_peer *late;
-    int again; /* another endpoint of its host was silent for long, or another rank could not reach this one */
+    int unseen, again; /* this rank has made no check for a while; another endpoint of its host was silent for long, or another rank could not reach this one */
 
     if (!(late = edge->gone ? NULL : late_of(net, edge, now)))
         return edge->gone;
-    if (now - late->seen > PATIENCE_NS) { /* this rank has made no check for a while, so an answer may be unread */
+    unseen = now - late->seen > PATIENCE_NS;
+    if (unseen) /* an answer may be unread */
         late->answered = now;
-        if (late->interval == 0)
-            late->since = now;
-    }
     late->seen = now;
     lost_end(net, now);
     again = edge->doubted || (net->traits->kernel_answers && is_silent_host(net, edge));
@@ -281,7 +279,8 @@ static int edge_check(struct hx_net *net, struct hx_edge *edge, const struct hx_
         return 0;
     if (late->interval == 0) {
         late->ask_at = now;
-        late->answered = again ? now : late->since; /* nothing has arrived since; this rank has not checked itself what others claim */
+        if (!unseen)
+            late->answered = again ? now : late->since; /* nothing has arrived since; this rank has not checked itself what others claim */
         late->interval = PATIENCE_NS;
     } else if (edge->has_arrivals) { /* the peer was not late meanwhile */
         late->interval = PATIENCE_NS;

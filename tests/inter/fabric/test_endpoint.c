@@ -881,6 +881,8 @@ EVERYWHERE(gone_asks, 2)
 static void test_claim(void **state)
 {
     (void)state;
+    if (strcmp(providers[0], "net") != 0) /* others have no kernel that answers: there the claim is believed */
+        skip();
     assert_int_equal(job_run(providers[0], first_mode, 0, 3, case_claim), 0);
 }
 
