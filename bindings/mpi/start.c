@@ -38,6 +38,7 @@ __attribute__((constructor)) static void abi_check(void)
     if (!rank || !strcmp(rank, "0"))
         hxmpi_say("LD_PRELOAD names the library for " HXMPI_ABI ", but the program runs on %.*s. The program stops",
                   (int)strcspn(version, "\n\t,"), version);
+    sleep(1); /* Open MPI's launcher drops what a process has written last, if another one fails at that moment */
     _exit(1);
 }
 
