@@ -12,7 +12,7 @@ tests_lab_sum_LDADD = libhierax.la
 tests_lab_sum_LDFLAGS = $(in_tree)
 
 EXTRA_DIST += $(lab_tests) tests/lab/lab tests/lab/twice.sh tests/lab/cases.sh tests/lab/pmi1_hello.sh tests/lab/pmix_hello.c \
-    tests/lab/mpi_hello.c tests/debian.sh tests/peers.sh tests/shrink_time.sh tests/shrink_time.c tests/arm.sh tools/setup tools/quickstart tools/check
+    tests/lab/mpi_hello.c tests/lab/start_time.sh tests/debian.sh tests/peers.sh tests/shrink_time.sh tests/shrink_time.c tests/arm.sh tools/setup tools/quickstart tools/check
 
 check-lab: all tests/runtime/bootstrap/boot_ring
 	@failed=0; for script in $(filter-out $(lab_left_out),$(lab_tests)); do \
