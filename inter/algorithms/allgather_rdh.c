@@ -6,14 +6,16 @@
  *
  *   g = 4:   0<->1 2<->3 (a quarter of the blocks)    0<->2 1<->3 (half)
  *
+ * "bine" is the same among nearer partners (halving.h).
+ *
  * Cost: log2 p alpha + S (p-1)/p beta. If p is not a power of two, the members that fold and those that serve take
  * 2 alpha + S beta more.
  */
 #include "inter/algorithms/halving.h"
 
-static void build(struct hx_builder *b)
+static void build(struct hx_builder *b, enum hx_halving_pattern pattern)
 {
-    struct hx_halving h = hx_halving_of(b);
+    struct hx_halving h = hx_halving_of(b, pattern);
     int round = h.excess ? 1 : 0;
 
     hx_copy(b, hx_at(b->out, b->me, 1), hx_at(b->in, b->me, 1));
@@ -24,13 +26,12 @@ static void build(struct hx_builder *b)
     }
     if (h.partner >= 0)
         hx_join_one(b, hx_recv_from(b, 0, h.partner, hx_at(b->out, h.partner, 1)));
-    for (int d = 1; d < h.group; d *= 2) {
-        int other = h.number ^ d;
-        int have = hx_halving_base(h.number, d), had = hx_halving_block(&h, have);
-        int want = hx_halving_base(other, d), wanted = hx_halving_block(&h, want);
+    for (int k = 0; k < hx_halving_rounds(&h); k++) {
+        int other = hx_halving_other(&h, k), d = 1 << k;
+        int have = hx_halving_window(&h, h.number, k), want = hx_halving_window(&h, other, k);
 
-        hx_send_to(b, round, hx_halving_member(&h, other), hx_at(b->out, had, hx_halving_block(&h, have + d) - had));
-        hx_recv_from(b, round, hx_halving_member(&h, other), hx_at(b->out, wanted, hx_halving_block(&h, want + d) - wanted));
+        hx_send_to(b, round, hx_halving_member(&h, other), hx_at(b->out, hx_halving_block(&h, have), hx_halving_nblocks(&h, have, d)));
+        hx_recv_from(b, round, hx_halving_member(&h, other), hx_at(b->out, hx_halving_block(&h, want), hx_halving_nblocks(&h, want, d)));
         hx_join_all(b);
         round++;
     }
@@ -38,7 +39,22 @@ static void build(struct hx_builder *b)
         hx_send_to(b, round, h.partner, hx_at(b->out, b->me, b->p - 1));
 }
 
+static void build_rdh(struct hx_builder *b)
+{
+    build(b, HX_HALVING_RDH);
+}
+
+static void build_bine(struct hx_builder *b)
+{
+    build(b, HX_HALVING_BINE);
+}
+
 const struct hx_algorithm hx_allgather_rdh = {
-    .name = "rdh", .coll = HX_COLL_ALLGATHER, .build = build, .counts = hx_halving_counts,
+    .name = "rdh", .coll = HX_COLL_ALLGATHER, .build = build_rdh, .counts = hx_halving_counts,
     .about = "recursive doubling: log2 p rounds, best where p is a power of two",
     .source = "Thakur, Rabenseifner, Gropp 2005"};
+
+const struct hx_algorithm hx_allgather_bine = {
+    .name = "bine", .coll = HX_COLL_ALLGATHER, .build = build_bine, .counts = hx_halving_counts,
+    .about = "as rdh, among nearer partners: fewer bytes between racks",
+    .source = "De Sensi et al., arXiv 2508.17311"};

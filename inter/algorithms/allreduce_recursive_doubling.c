@@ -23,7 +23,7 @@ static void exchange(struct hx_builder *b, int round, int member, enum hx_space 
 
 static void build(struct hx_builder *b)
 {
-    struct hx_halving h = hx_halving_of(b);
+    struct hx_halving h = hx_halving_of(b, HX_HALVING_RDH);
     enum hx_space partial = b->in;
     int round = 0;
 

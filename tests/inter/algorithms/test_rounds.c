@@ -84,7 +84,8 @@ static void test_counts(void **state)
         for (int p = 2; p <= MAX_P && hx_cost_counts(a, p, &said) == 0; p++) {
             double ways;
             struct hx_counts done = measure(a, p, &ways);
-            int folds = (p & (p - 1)) && (!strcmp(a->name, "rdh") || (!strcmp(a->name, "recursive_doubling") && !hx_coll_is_scan(a->coll)));
+            int folds = (p & (p - 1)) && (!strcmp(a->name, "rdh") || (!strcmp(a->name, "bine") && !hx_coll_is_rooted(a->coll)) ||
+                                          (!strcmp(a->name, "recursive_doubling") && !hx_coll_is_scan(a->coll)));
             assert_alike(a, p, "rounds", said.rounds, done.rounds, 0);
             assert_alike(a, p, "messages", said.messages, done.messages, 2 * folds);
             assert_alike(a, p, "vectors", said.vectors, done.vectors, folds);
@@ -179,7 +180,7 @@ static void test_window_of_the_mesh(void **state)
     hx_plan_release(plan);
 }
 
-/* Places between sender and receiver, of all messages of a broadcast or reduction. */
+/* Places between sender and receiver, of all messages. */
 static int distance_of(const char *name, enum hx_coll coll, int p)
 {
     const struct hx_algorithm *a = algorithm_named(name, coll);
@@ -209,6 +210,14 @@ static void test_distance_of_bine(void **state)
         assert_int_equal(distance_of("bine", HX_COLL_BCAST, 1 << s), wanted);
         assert_int_equal(distance_of("bine", HX_COLL_REDUCE, 1 << s), wanted);
         assert_int_equal(distance_of("binomial", HX_COLL_BCAST, 1 << s), s << (s - 1));
+        /* each member sends to one partner in each round */
+        wanted = 0;
+        for (int k = 0; k < s; k++)
+            wanted += apart[k] << s;
+        assert_int_equal(distance_of("bine", HX_COLL_ALLGATHER, 1 << s), wanted);
+        assert_int_equal(distance_of("bine", HX_COLL_REDUCE_SCATTER, 1 << s), wanted);
+        assert_int_equal(distance_of("bine", HX_COLL_ALLREDUCE, 1 << s), 2 * wanted);
+        assert_int_equal(distance_of("rdh", HX_COLL_ALLGATHER, 1 << s), ((1 << s) - 1) << s);
     }
 }
 
