@@ -40,6 +40,7 @@ struct name {
     char *text;
     int members;         /* of the newest generation that the lobby knows; 0: none yet */
     uint64_t generation;
+    int has_admitted;    /* a process */
 };
 
 struct hx_lobby {
@@ -267,6 +268,7 @@ static void serve_admit(struct hx_lobby *lobby, struct hx_store_client *client)
     for (int i = 0; i < count; i++) {
         struct hx_store_client *newcomer = first_waiting(lobby, name);
         struct seat *seat = newcomer->seat;
+        lobby->names[name].has_admitted = 1;
         seat->waits = 0;
         seat->session = session;
         seat->rank = members + i;
@@ -398,6 +400,11 @@ void hx_lobby_serve(struct hx_lobby *lobby)
 int hx_lobby_waiting(const struct hx_lobby *lobby, int name)
 {
     return waiting(lobby, name);
+}
+
+int hx_lobby_has_admitted(const struct hx_lobby *lobby, int name)
+{
+    return lobby->names[name].has_admitted;
 }
 
 void hx_lobby_close(struct hx_lobby *lobby)

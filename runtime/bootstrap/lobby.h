@@ -40,4 +40,5 @@ int hx_lobby_wait_ms(const struct hx_lobby *lobby); /* call hx_lobby_serve after
 void hx_lobby_serve(struct hx_lobby *lobby);    /* handle what is ready; never blocks */
 void hx_lobby_list(const struct hx_lobby *lobby, FILE *out); /* names, facts about their jobs, waiting processes */
 int hx_lobby_waiting(const struct hx_lobby *lobby, int name); /* how many processes wait for the name */
+int hx_lobby_has_admitted(const struct hx_lobby *lobby, int name); /* has any process been admitted? */
 void hx_lobby_close(struct hx_lobby *lobby);

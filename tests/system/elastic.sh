@@ -26,6 +26,9 @@ elastic 0 -n 2 --max 3 -- bash -c 'if [ -n "$HX_RANK" ]; then sleep 1; else exec
 elastic 137 -n 3 --min 3 -- "$here/grown" elastic 50
 elastic 7 -n 2 --restarts 0 --min 1 -- bash -c 'exit 7'
 has "$tmp/err" "--restarts allows no other" "restarts"
+# no rank is left that could admit the processes in their place
+elastic 3 -n 2 --min 1 -- bash -c '[ -n "$HX_RANK" ] || exec sleep 90; exit 3'
+has "$tmp/err" "0 ranks are left, fewer than --min 1" "only processes that have not joined"
 elastic 2 -n 2 --min 3 -- true
 has "$tmp/err" "--min 3, -n 2, --max 2: expected ascending numbers" "min"
 timeout 60 "$run" -n 2 --min 2 -- true 2>"$tmp/err" && fail "--min without --elastic"

@@ -24,14 +24,18 @@ int elastic_open(struct elastic *elastic, const struct options *options, const c
 
     elastic->restarts = (int)options->restarts;
     elastic->start_at = calloc(options->max, sizeof *elastic->start_at);
-    if (!elastic->start_at || fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, SOMAXCONN) < 0 ||
+    elastic->joins = calloc(options->max, 1);
+    elastic->first_ranks = (int)options->ranks;
+    if (!elastic->start_at || !elastic->joins || fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, SOMAXCONN) < 0 ||
         getsockname(fd, (struct sockaddr *)&address, &bytes) < 0 || hx_lobby_open(fd, secret, names, 1, &elastic->lobby) < 0) {
         if (fd >= 0)
             close(fd);
         return -1;
     }
-    for (uint64_t i = options->ranks; i < options->max; i++)
+    for (uint64_t i = options->ranks; i < options->max; i++) {
         elastic->start_at[i] = hx_clock_awake();
+        elastic->joins[i] = 1;
+    }
     snprintf(text, sizeof text, "127.0.0.1:%d/%s", ntohs(address.sin_port), names[0]);
     setenv("HX_STORE", text, 1);
     return 0;
@@ -42,10 +46,13 @@ void elastic_close(struct elastic *elastic)
     if (elastic->lobby)
         hx_lobby_close(elastic->lobby);
     free(elastic->start_at);
+    free(elastic->joins);
 }
 
 void elastic_ended(struct elastic *elastic, int place, const siginfo_t *info)
 {
+    elastic->first_ranks -= !elastic->joins[place];
+    elastic->joins[place] = 1;
     if (info->si_code == CLD_EXITED && info->si_status == 0) {
         elastic->well++;
         return;
@@ -88,5 +95,7 @@ int elastic_due(struct elastic *elastic, int places)
 
 int elastic_members(const struct elastic *elastic, int running)
 {
+    if (elastic->first_ranks == 0 && !hx_lobby_has_admitted(elastic->lobby, 0))
+        return 0;
     return running - hx_lobby_waiting(elastic->lobby, 0);
 }

@@ -10,6 +10,8 @@ struct options;
 struct elastic {
     struct hx_lobby *lobby;
     double *start_at; /* by place: when to start a process that joins; 0: not planned */
+    char *joins;      /* by place: its process joins; else it is a rank of the start */
+    int first_ranks;  /* ranks of the start that run */
     int restarts;     /* how many more may be started in place of others */
     int well;         /* processes that have ended with status 0 */
     int status;       /* of the last one that has failed */
@@ -25,5 +27,6 @@ void elastic_ended(struct elastic *elastic, int place, const siginfo_t *info);
 double elastic_until(const struct elastic *elastic, int places);
 /* The place of a process to start now; -1: none. */
 int elastic_due(struct elastic *elastic, int places);
-/* Processes that run and do not wait in the store. */
+/* Processes that run and are ranks, as far as the store knows: a process that has not come to hx_join yet counts, unless no rank is left that
+ * could admit it. */
 int elastic_members(const struct elastic *elastic, int running);
