@@ -247,13 +247,15 @@ static void block(struct hx_waiter *w, int polls, int net_fd, uint32_t rings, ui
 static int sleep_once(struct hx_waiter *w, int (*look)(void *), void *ctx, uint64_t ns)
 {
     struct hx_doorbell *me = &w->shared->doorbells[w->shared->me];
-    int polls = can_poll(w), net_fd = polls ? w->net_ops->wait_fd(w->net) : -1, found;
+    const int polls = can_poll(w), net_fd = polls ? w->net_ops->wait_fd(w->net) : -1;
+    int found;
     uint32_t rings = atomic_load_explicit(&me->bell, memory_order_acquire);
 
     atomic_store_explicit(&me->sleeping, polls ? HX_IN_POLL : HX_IN_FUTEX, memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst); /* F2, pairs with F1 in hx_wake_fence */
     found = look(ctx);
-    if (!found && !(polls && net_fd >= 0 && w->net_ops->arm(w->net) != 0))
+    /* if that look has opened the endpoint, nothing would wake the sleep that was prepared */
+    if (!found && polls == can_poll(w) && !(polls && net_fd >= 0 && w->net_ops->arm(w->net) != 0))
         block(w, polls, net_fd, rings, ns);
     else if (!found) /* not if look succeeded: its result must still hold when the caller goes on */
         give_way(w);
@@ -361,7 +363,16 @@ hx_status_t hx_wait_check(const struct hx_wait *wait)
     return wait->timeout_s > 0 && (double)wait_clock->waited >= wait->timeout_s * 1e9 ? HX_ERR_TIMEOUT : HX_SUCCESS;
 }
 
-/* How long to sleep at most. step: where there is nothing to sleep on. */
+/* If there is nothing to sleep on, sleep in growing steps. step: the last one. Returns 0 if there is something; the endpoint may open during
+ * a wait. */
+static uint64_t step_next(const struct hx_waiter *w, uint64_t step)
+{
+    if (!w->net || w->net_ops->wait_fd(w->net) >= 0)
+        return 0;
+    return step == 0 ? POLL_STEP_MIN_NS : 2 * step < POLL_STEP_MAX_NS ? 2 * step : POLL_STEP_MAX_NS;
+}
+
+/* How long to sleep at most. step: as step_next has returned it. */
 static uint64_t sleep_ns(const struct hx_waiter *w, const struct hx_wait *wait, uint64_t step)
 {
     uint64_t ns = step ? step : wait->wait_clock->naps || w->naps ? NAP_NS : SLEEP_STEP_NS;
@@ -373,16 +384,16 @@ static uint64_t sleep_ns(const struct hx_waiter *w, const struct hx_wait *wait, 
 /* fn: NULL in a thread of Hierax. */
 static hx_status_t sleep_until(struct hx_waiter *w, const struct hx_wait *wait, hx_idle_fn_t *fn)
 {
-    uint64_t step = w->net && w->net_ops->wait_fd(w->net) < 0 ? POLL_STEP_MIN_NS : 0, ns;
+    uint64_t step = 0, ns;
     hx_status_t status = hx_wait_check(wait);
 
     while (status == HX_SUCCESS) {
+        step = step_next(w, step);
         ns = sleep_ns(w, wait, step);
         if (sleep_once(w, wait->look, wait->ctx, fn && ns > IDLE_NAP_NS ? IDLE_NAP_NS : ns) || wait->look(wait->ctx))
             return HX_SUCCESS;
         if (fn)
             idle(w, fn);
-        step = 2 * step < POLL_STEP_MAX_NS ? 2 * step : POLL_STEP_MAX_NS;
         status = hx_wait_check(wait);
     }
     return status;

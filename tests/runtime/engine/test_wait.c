@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a rank waits that has a mate: who has one, and when looking ends and the core is given away. */
+/* How a rank waits that has a mate: who has one, and when looking ends and the core is given away. And a wait during which the rank's network
+ * endpoint opens. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,8 @@
 
 #include "runtime/engine/wait.h"
 #include "runtime/base/clock.h"
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 enum { MOST = 4 };
 
@@ -128,12 +131,73 @@ static void what_moves_is_awaited_awake(void **state)
     }
 }
 
+struct opening {
+    struct hx_waiter *w;
+    int fd;             /* of the endpoint; -1: it has none */
+    int looks, arms;
+    uint64_t sleeps_before; /* it was polled */
+};
+
+static int fd_of(struct hx_net *net)
+{
+    return ((struct opening *)net)->fd;
+}
+
+static int arm(struct hx_net *net)
+{
+    struct opening *o = (struct opening *)net;
+
+    if (o->arms++ == 0)
+        o->sleeps_before = o->w->sleeps;
+    return 0;
+}
+
+enum { STEPS = 20 };
+
+/* The first look opens the endpoint. */
+static int look_opens(void *ctx)
+{
+    struct opening *o = ctx;
+
+    if (o->looks++ == 0)
+        o->w->net = (struct hx_net *)o;
+    return o->fd >= 0 ? o->arms > 0 : o->w->sleeps >= STEPS;
+}
+
+/* What arrives at an endpoint that has opened during a wait ends that wait at once: the rank polls its descriptor, or sleeps in short steps. */
+static void an_endpoint_opens(void **state)
+{
+    static const struct hx_net_ops net_ops = {.wait_fd = fd_of, .arm = arm};
+    static const int cpus[] = {0, 1};
+    int wake_fds[] = {eventfd(0, EFD_NONBLOCK), -1};
+    const int ready = eventfd(1, EFD_NONBLOCK);
+
+    (void)state;
+    assert_true(wake_fds[0] >= 0 && ready >= 0);
+    for (int has_fd = 0; has_fd < 2; has_fd++) {
+        const uint64_t begun = hx_now_ns();
+        struct hx_wait_clock wait_clock = {0};
+        struct hx_shared shared;
+        struct hx_waiter w;
+        struct opening o = {.w = &w, .fd = has_fd ? ready : -1};
+        start(&w, &shared, 2, 0, cpus, 1, -1);
+        shared.wake_fds = wake_fds;
+        w.net_ops = &net_ops;
+        assert_int_equal(hx_sleep_until(&w, &(struct hx_wait){.look = look_opens, .ctx = &o, .wait_clock = &wait_clock}), HX_SUCCESS);
+        assert_int_equal(o.sleeps_before, 0);
+        assert_in_range(hx_now_ns() - begun, 0, STEPS * UINT64_C(50000000)); /* a sleep that nothing ends takes twice as long */
+    }
+    close(wake_fds[0]);
+    close(ready);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mates_share_a_processing_unit),
         cmocka_unit_test(the_mate_decides),
         cmocka_unit_test(what_moves_is_awaited_awake),
+        cmocka_unit_test(an_endpoint_opens),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
