@@ -920,8 +920,8 @@ HX_CALL hx_status_t hx_waitall(int n, hx_request_t **requests);
 
 /* Wait for one of n calls: return when any of them is complete, as hx_wait for that call does.
  * *index is its place in the list. A request that is released becomes NULL in the list. NULL
- * entries and calls that have not been started are skipped. If the list has no other entries,
- * *index is HX_UNDEFINED, and hx_waitany returns at once. Blocking.
+ * entries and calls that have not been started are skipped. If the list has no other entries, or
+ * another thread finishes them meanwhile, *index is HX_UNDEFINED, and hx_waitany returns. Blocking.
  * Errors: those of hx_wait for this call. HX_ERR_ARG if n is negative, or if the list or index is
  * NULL; hx_waitany then changes nothing. */
 HX_CALL hx_status_t hx_waitany(int n, hx_request_t **requests, int *index);

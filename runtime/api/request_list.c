@@ -35,6 +35,15 @@ static int is_started(const hx_request_t *request)
     return request && request->state != HX_REQUEST_INACTIVE && request->state != HX_REQUEST_RELEASED;
 }
 
+static int started_count(int n, hx_request_t *const *requests)
+{
+    int started = 0;
+
+    for (int i = 0; i < n; i++)
+        started += is_started(requests[i]);
+    return started;
+}
+
 static hx_status_t entry_finish(hx_request_t **entry)
 {
     hx_request_t *request = *entry;
@@ -97,7 +106,8 @@ hx_status_t hx_testall(int n, hx_request_t **requests, int *done)
 struct any { /* a wait for any of these */
     hx_request_t **requests;
     int n, blocks;
-    int done; /* the first of them that is done; n: none */
+    int done;    /* the first of them that is done; n: none */
+    int started; /* how many another thread has not finished */
     struct hx_wait_clock wait_clock;
 };
 
@@ -108,6 +118,8 @@ static int any_look(void *ctx)
     int events = 0, notices_wait = 0;
 
     any->wait_clock.naps = 0;
+    any->started = started_count(any->n, any->requests);
+    any->blocks = any->started == 1; /* else the end of another call may end this wait */
     for (any->done = 0; any->done < any->n; any->done++) {
         struct hx_request_wait wait = {.request = any->requests[any->done], .blocks = any->blocks};
         if (!is_started(wait.request))
@@ -122,7 +134,7 @@ static int any_look(void *ctx)
             return 1;
         any->wait_clock.naps |= hx_request_engine(wait.request) && hx_request_engine(wait.request)->wait_clock.naps;
     }
-    return notices_wait;
+    return notices_wait || any->started == 0;
 }
 
 /* The time-out is for each call. */
@@ -141,7 +153,6 @@ hx_status_t hx_waitany(int n, hx_request_t **requests, int *index)
     const struct hx_wait wait = {.look = any_look, .slow = any_tell, .ctx = &any, .wait_clock = &any.wait_clock};
     struct hx_world *world = NULL;
     hx_status_t status;
-    int started = 0;
 
     HX_ENTER();
     if ((status = entries_check("hx_waitany", n, requests)) != HX_SUCCESS || (status = hx_notice_refuse("hx_waitany")) != HX_SUCCESS)
@@ -149,20 +160,19 @@ hx_status_t hx_waitany(int n, hx_request_t **requests, int *index)
     if (!index)
         return hx_fail(HX_ERR_ARG, "hx_waitany: index is NULL");
     *index = HX_UNDEFINED;
-    for (int i = 0; i < n; i++)
-        started += is_started(requests[i]);
-    if (started == 0)
+    if (started_count(n, requests) == 0)
         return HX_SUCCESS;
-    any.blocks = started == 1; /* else the end of another call may end this wait */
     entries_hold(n, requests, 1);
     do {
         for (int i = 0; i < n; i++)
             if (requests[i])
                 hx_notices_tell((world = requests[i]->call.comm->world));
         hx_wait_until(&world->process.waiter, &wait);
-    } while (any.done == n);
+    } while (any.done == n && any.started);
     entries_hold(n, requests, -1);
     hx_stand_clear(&world->process);
+    if (any.done == n)
+        return HX_SUCCESS;
     *index = any.done;
     return entry_finish(&requests[any.done]);
 }

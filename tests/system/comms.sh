@@ -54,6 +54,7 @@ for told in '' told; do
     HX_TIMEOUT=20 timeout 60 "$run" -n 2 -- "$here/threads" failed $told 2>"$tmp/err" || fail "threads failed $told: $(tail -n 3 "$tmp/err")"
 done
 timeout 60 "$run" -n 2 -- "$here/threads" freed 2>"$tmp/err" || fail "threads freed: $(tail -n 3 "$tmp/err")"
+timeout 60 "$run" -n 2 -- "$here/threads" waitany 2>"$tmp/err" || fail "threads waitany: $(tail -n 3 "$tmp/err")"
 for nodes in 1 2; do
     timeout 60 "$run" -n 6 --nodes $nodes -- "$here/threads" signals 2>"$tmp/err" || fail "threads signals, $nodes nodes: $(tail -n 3 "$tmp/err")"
 done

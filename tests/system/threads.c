@@ -5,6 +5,7 @@
  * threads failed: two ranks, of which one waits by threads for barriers to which the other does not come, since meanwhile another call
  * has failed; the communicator is freed at once, or (threads failed told) when all have been told.
  * threads freed: two ranks; one frees the operation and datatype of a call that waits for its turn in a thread; it goes on.
+ * threads waitany: two ranks; hx_waitany returns when another thread has finished the only call of its list.
  * threads signals: of a timer, all the time, which interrupt whatever waits.
  * threads aborts: children, in each of which one thread calls hx_abort while another one is in hx_init or hx_finalize. */
 #include <hierax.h>
@@ -273,6 +274,57 @@ static int freed_run(void)
     return hx_finalize() != HX_SUCCESS || failed;
 }
 
+enum { FINISHES = 100 };
+
+static hx_request_t *prepared;
+static atomic_int asked, returned; /* calls of hx_waitany, and those that have returned */
+
+static void *any_main(void *arg)
+{
+    hx_status_t *status = arg;
+    int index;
+
+    for (int i = 1; i <= FINISHES && *status == HX_SUCCESS; i++) {
+        while (atomic_load(&asked) < i)
+            usleep(50);
+        *status = hx_waitany(1, &prepared, &index);
+        if (*status == HX_SUCCESS && index != 0 && index != HX_UNDEFINED)
+            *status = HX_ERR_INTERNAL;
+        atomic_store(&returned, i);
+    }
+    return NULL;
+}
+
+/* Both threads look for the end of the same call. */
+static int waitany_run(void)
+{
+    hx_status_t status = HX_SUCCESS;
+    pthread_t waiter;
+
+    if (hx_init(&world) != HX_SUCCESS || hx_barrier_init(world, &prepared) != HX_SUCCESS)
+        return 1;
+    const int rank = hx_rank(world);
+    if (rank == 0 && pthread_create(&waiter, NULL, any_main, &status) != 0)
+        return 1;
+    for (int i = 1; i <= FINISHES; i++) {
+        usleep(rank == 1 ? 1000 : 0); /* rank 0 waits */
+        if (hx_start(prepared) != HX_SUCCESS)
+            return 1;
+        atomic_store(&asked, i);
+        for (int done = 0; !done;)
+            if (hx_test(prepared, &done) != HX_SUCCESS)
+                return 1;
+        for (int ms = 0; rank == 0 && atomic_load(&returned) < i; ms++) {
+            usleep(1000);
+            if (ms == 10000)
+                return fprintf(stderr, "hx_waitany does not return in round %d\n", i) > 0;
+        }
+    }
+    if (rank == 0)
+        pthread_join(waiter, NULL);
+    return status != HX_SUCCESS || hx_request_free(prepared) != HX_SUCCESS || hx_finalize() != HX_SUCCESS;
+}
+
 static void on_alarm(int signal)
 {
     (void)signal;
@@ -340,6 +392,8 @@ int main(int argc, char **argv)
         return failed_run(argc > 2);
     if (argc == 2 && !strcmp(argv[1], "freed"))
         return freed_run();
+    if (argc == 2 && !strcmp(argv[1], "waitany"))
+        return waitany_run();
     if (argc == 2 && !strcmp(argv[1], "signals"))
         return signals_run();
     if (argc == 2 && !strcmp(argv[1], "aborts"))
