@@ -102,6 +102,16 @@ void hx_net_drain(struct hx_net *net)
             nanosleep(&(struct timespec){.tv_nsec = LINGER_STEP_NS}, NULL); /* peers may share this core */
 }
 
+void hx_edge_free(struct hx_edge *edge)
+{
+    if (!edge)
+        return;
+    hx_unexpected_drop(edge, 0, UINT64_MAX, 1);
+    hx_flows_drop(edge, 0, UINT64_MAX, 1);
+    hx_invites_drop(edge, 0, UINT64_MAX);
+    free(edge);
+}
+
 int hx_net_close(struct hx_net *net, int orderly)
 {
     if (orderly)
@@ -119,12 +129,7 @@ int hx_net_close(struct hx_net *net, int orderly)
     for (int i = 0; i < net->nrails; i++)
         hx_rail_close(&net->rails[i]);
     for (int i = 0; net->edges && i < net->nranks; i++)
-        if (net->edges[i]) {
-            hx_unexpected_drop(net->edges[i], 0, UINT64_MAX, 1);
-            hx_flows_drop(net->edges[i], 0, UINT64_MAX, 1);
-            hx_invites_drop(net->edges[i], 0, UINT64_MAX);
-            free(net->edges[i]);
-        }
+        hx_edge_free(net->edges[i]);
     hx_meetings_close(net);
     free(net->edges);
     free(net->own_address);

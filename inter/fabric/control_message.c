@@ -139,22 +139,34 @@ static void message_arrived(struct hx_net *net, struct hx_edge *edge, const stru
         net->heard(net->heard_arg, edge->peer, message);
 }
 
+/* The peer that has sent this control message. Its first one may be its address. only: no other peer may have sent it; NULL: any may. NULL:
+ * the message is dropped. */
+static struct hx_edge *sender_of(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *only, const struct hx_packet *control,
+                                 size_t bytes)
+{
+    static const char *const names[HX_CONTROLS] = {"a credit", "an invitation", "a control message"};
+    const int peer = hx_proof_sender(net, kind, control, bytes);
+    struct hx_edge *edge = peer < 0 ? NULL : net->edges[peer] ? net->edges[peer] : hx_meeting_edge(net, peer);
+
+    if (peer >= 0 && !edge && kind == HX_CONTROL_MESSAGE && control->message.kind == HX_MESSAGE_ADDRESS &&
+        !(edge = hx_meeting_begin(net, peer, &control->message)))
+        return NULL;
+    if (edge && (!only || only == edge) && hx_proof_is_new(edge, kind, control))
+        return edge;
+    hx_forgery_note(net, names[kind], bytes == hx_control_bytes(kind) ? control->proof.from : -1);
+    return NULL;
+}
+
 void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes)
 {
     enum hx_control_kind kind = chunk->control;
     struct hx_edge *edge = chunk->edge, *from;
     struct hx_packet control;
-    int stranger;
 
     memcpy(&control, chunk->mailbox->bounce->base, hx_control_bytes(kind));
     chunk->mailbox->posted = 0;
     hx_chunk_release(net, chunk);
-    if (kind == HX_CONTROL_MESSAGE && bytes == hx_control_bytes(kind) && control.message.kind == HX_MESSAGE_ADDRESS &&
-        (stranger = hx_proof_sender(net, kind, &control, bytes)) >= 0) {
-        hx_meeting_heard(net, stranger, &control.message);
-        return;
-    }
-    from = hx_proof_check(net, kind, edge, &control, bytes);
+    from = sender_of(net, kind, edge, &control, bytes);
     if (from)
         from->has_arrivals = 1;
     if (from && net->edges[from->peer] != from)
@@ -163,6 +175,8 @@ void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes
         hx_credit_arrived(net, from, &control.credit);
     else if (from && kind == HX_CONTROL_INVITE)
         hx_invite_arrived(net, from, &control.invitation);
+    else if (from && control.message.kind == HX_MESSAGE_ADDRESS)
+        hx_meeting_heard(net, from, &control.message);
     else if (from)
         message_arrived(net, from, &control.message);
     if (edge && hx_control_receive(net, edge->paths[0].rail, edge, kind) != 0)
@@ -225,7 +239,7 @@ int hx_control_message_deliver(struct hx_net *net, int peer, const struct hx_con
 
 int hx_control_message_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)
 {
-    return edge->control_messages >= MESSAGES_MAX ? 0 : message_send(net, edge, message);
+    return edge->control_messages >= MESSAGES_MAX ? 0 : message_send(net, edge, message) == 0 ? 1 : -FI_EAGAIN;
 }
 
 int hx_control_message_continue(struct hx_net *net, struct hx_edge *edge)

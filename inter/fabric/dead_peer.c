@@ -291,7 +291,7 @@ static int edge_check(struct hx_net *net, struct hx_edge *edge, const struct hx_
         edge->silent = !edge->refuses;
         hx_edge_mark_gone(net, edge);
         late_end(late);
-    } else if (message && now >= late->ask_at && (late->connected || !net->traits->kernel_answers) && hx_control_message_ask(net, edge, message) == 0) {
+    } else if (message && now >= late->ask_at && (late->connected || !net->traits->kernel_answers) && hx_control_message_ask(net, edge, message) >= 0) {
         late->ask_at = now + late->interval;
         late->interval = 2 * late->interval < ASK_NS_MAX ? 2 * late->interval : ASK_NS_MAX;
     }

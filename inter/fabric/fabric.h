@@ -23,7 +23,9 @@ int hx_meeting_deliver(struct hx_net *net, int peer);  /* 0: the peer is being c
 int hx_meeting_check(struct hx_net *net, int peer);    /* 1: the peer cannot be reached */
 struct hx_edge *hx_meeting_edge(const struct hx_net *net, int peer); /* the edge of a peer that is not connected yet; NULL: none */
 void hx_meeting_note(struct hx_net *net, int peer);    /* the peer of a meeting has sent something */
-void hx_meeting_heard(struct hx_net *net, int peer, const struct hx_control_message *message);
+/* The edge of a rank that was not connected until it sent its address; NULL: the rank cannot be connected. */
+struct hx_edge *hx_meeting_begin(struct hx_net *net, int peer, const struct hx_control_message *message);
+void hx_meeting_heard(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message); /* the kind is ADDRESS */
 void hx_meetings_continue(struct hx_net *net);
 int hx_meetings_have_news(const struct hx_net *net);   /* do control messages wait? */
 int hx_meetings_are_due(const struct hx_net *net);
@@ -33,6 +35,7 @@ hx_status_t hx_directory_use(struct hx_net *net, const struct hx_net_directory *
 
 /* close.c */
 int hx_any_edge_is_gone(const struct hx_net *net);
+void hx_edge_free(struct hx_edge *edge); /* NULL: does nothing */
 /* Returns 1 once they are closed. Returns 0 if that takes too long: then nothing that they use may be closed or unmapped. Call
  * again to see whether they are closed by now. */
 int hx_endpoints_close(struct hx_net *net);
@@ -218,7 +221,7 @@ void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes
 void hx_control_message_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);
 void hx_control_message_send(struct hx_net *net, int peer, const struct hx_control_message *message);
 int hx_control_message_deliver(struct hx_net *net, int peer, const struct hx_control_message *message);
-/* 0, also if enough are in flight, or -FI_EAGAIN. */
+/* 1: sent; 0: enough are in flight; or -FI_EAGAIN. */
 int hx_control_message_ask(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message);
 int hx_control_message_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 
@@ -241,17 +244,15 @@ void hx_late_peers_close(struct hx_net *net);
 void hx_proofs_open(struct hx_net *net, const unsigned char key[HX_NET_KEY_BYTES]);
 /* Write the proof of the next control message of this kind to the peer. */
 void hx_proof_write(const struct hx_net *net, const struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control);
-/* Check the kind, length (bytes), proof and number of a control message that has arrived. sender: the only peer that may have sent
- * it; NULL: any peer. Returns the edge of its sender; NULL: the message is dropped. */
-struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender,
-                               const struct hx_packet *control, size_t bytes);
 /* The completion data of a chunk from one rank to another; never 0. */
 uint32_t hx_proof_data(const struct hx_net *net, int from, int to, uint64_t match, uint64_t chunk, uint32_t signature);
 /* The number of a request, as its invitation carries it. */
 uint32_t hx_number_encrypt(const struct hx_net *net, uint32_t number);
 uint32_t hx_number_decrypt(const struct hx_net *net, uint32_t encrypted);
-/* The rank that has sent this control message, even if it is not connected; -1: forged. Does not check the number. */
+/* Check the kind, length (bytes) and proof of a control message. Returns the rank that has sent it, even if it is not connected; -1: forged. */
 int hx_proof_sender(const struct hx_net *net, enum hx_control_kind kind, const struct hx_packet *control, size_t bytes);
+/* Note the number of a genuine control message. Returns 0 if the message is a repetition. */
+int hx_proof_is_new(struct hx_edge *edge, enum hx_control_kind kind, const struct hx_packet *control);
 /* Count a forged message, and report the first. what: "a control message"; claimed: the rank that it names, -1: none. */
 void hx_forgery_note(struct hx_net *net, const char *what, int claimed);
 

@@ -61,7 +61,7 @@ static struct hx_meeting *meeting_find(const struct hx_net *net, int peer)
  * this thread's last detail. */
 static struct hx_meeting *meeting_of(struct hx_net *net, int peer)
 {
-    struct hx_meeting *m = meeting_find(net, peer);
+    struct hx_meeting *m = net->broken ? NULL : meeting_find(net, peer);
 
     if (m || net->broken)
         return m;
@@ -152,21 +152,22 @@ void hx_meeting_note(struct hx_net *net, int peer)
 
 /* ---- addresses */
 
-/* Send the address of a rank, or why it has none. wants: the rank that this rank wants to reach, or -1. Returns 0, or -FI_EAGAIN. */
+/* Send the address of a rank, or why it has none. wants: the rank that this rank wants to reach, or -1. Returns 1: sent; 0: enough of them
+ * are in flight, all with this rank's address if the peer is not connected yet; or -FI_EAGAIN. */
 static int address_send(struct hx_net *net, struct hx_edge *edge, int rank, int wants)
 {
     const struct hx_net_directory *directory = &net->directory;
-    struct hx_packet control = {.message = {.kind = HX_MESSAGE_ADDRESS, .rank = rank, .context = wants}};
+    struct hx_control_message message = {.kind = HX_MESSAGE_ADDRESS, .rank = rank, .context = wants};
     const char *why = NULL;
     size_t bytes = 0;
     const void *address = directory->find(directory->arg, rank, &bytes, &why);
 
     if (!address && !why)
-        return 0;
-    control.message.status = address ? (int32_t)HX_SUCCESS : (int32_t)bytes;
-    control.message.address.length = address ? bytes : strlen(why) + 1;
-    memcpy(control.message.address.bytes, address ? address : why, control.message.address.length);
-    return hx_control_send(net, edge, HX_CONTROL_MESSAGE, &control) == -FI_EAGAIN ? -FI_EAGAIN : 0;
+        return 1;
+    message.status = address ? (int32_t)HX_SUCCESS : (int32_t)bytes;
+    message.address.length = address ? bytes : strlen(why) + 1;
+    memcpy(message.address.bytes, address ? address : why, message.address.length);
+    return hx_control_message_ask(net, edge, &message);
 }
 
 /* If the peer's address is known, connect. */
@@ -209,6 +210,7 @@ static void meeting_continue(struct hx_net *net, struct hx_meeting *m, uint64_t 
 {
     hx_status_t status = address_look(net, m);
     struct hx_edge *to;
+    int sent = 1;
 
     if (status != HX_SUCCESS) {
         meeting_fail(net, m, status);
@@ -217,7 +219,7 @@ static void meeting_continue(struct hx_net *net, struct hx_meeting *m, uint64_t 
     if (now < m->ask_at)
         return;
     to = m->edge ? m->edge : gate_edge(net, m);
-    if (to && !to->gone && address_send(net, to, net->rank, m->peer) != 0)
+    if (to && !to->gone && (sent = address_send(net, to, net->rank, m->peer)) < 0)
         return;
     m->told |= m->edge != NULL;
     if (m->told && m->heard) {
@@ -226,7 +228,8 @@ static void meeting_continue(struct hx_net *net, struct hx_meeting *m, uint64_t 
     }
     m->turn++;
     m->ask_at = now + m->interval;
-    m->interval = 2 * m->interval < ASK_NS_MAX ? 2 * m->interval : ASK_NS_MAX;
+    if (sent)
+        m->interval = 2 * m->interval < ASK_NS_MAX ? 2 * m->interval : ASK_NS_MAX;
 }
 
 void hx_meetings_continue(struct hx_net *net)
@@ -245,57 +248,57 @@ void hx_meetings_continue(struct hx_net *net)
     }
 }
 
-/* Connect to a rank that has sent its address, and so has connected to this rank. NULL: it is not connected yet, or cannot be. */
-static struct hx_edge *sender_meet(struct hx_net *net, int peer)
-{
-    struct hx_meeting *m;
-    hx_status_t status;
-
-    if (net->edges[peer])
-        return net->edges[peer];
-    if (!(m = meeting_of(net, peer)))
-        return NULL;
-    if ((status = address_look(net, m)) != HX_SUCCESS) {
-        meeting_fail(net, m, status);
-        return NULL;
-    }
-    if (!m->edge)
-        return NULL;
-    m->heard = 1;
-    if (m->told)
-        meeting_end(net, m);
-    else
-        meeting_continue(net, m, now_ns());
-    return net->edges[peer];
-}
-
-void hx_meeting_heard(struct hx_net *net, int peer, const struct hx_control_message *message)
+/* Enter the address in the message, or why there is none. Returns 0 if the message is wrong: its sender is faulty. */
+static int address_take(const struct hx_net *net, const struct hx_control_message *message)
 {
     const struct hx_net_directory *directory = &net->directory;
     const unsigned char *bytes = message->address.bytes;
     const uint64_t length = message->address.length;
-    const int rank = message->rank, wants = message->context;
+    const int rank = message->rank;
+
+    if (!directory->find || rank < 0 || rank >= net->nranks || rank == net->rank || length == 0 || length > HX_ADDRESS_BYTES)
+        return 0;
+    if (message->status == (int32_t)HX_SUCCESS) {
+        directory->enter(directory->arg, rank, bytes, length);
+        return 1;
+    }
+    if (!hx_status_is_error(message->status) || bytes[length - 1] != '\0')
+        return 0;
+    directory->refuse(directory->arg, rank, (hx_status_t)message->status, (const char *)bytes);
+    return 1;
+}
+
+struct hx_edge *hx_meeting_begin(struct hx_net *net, int peer, const struct hx_control_message *message)
+{
+    struct hx_meeting *m;
+    hx_status_t status;
+
+    if (message->rank != peer || !address_take(net, message) || !(m = meeting_of(net, peer)))
+        return NULL;
+    if ((status = address_look(net, m)) == HX_SUCCESS)
+        return m->edge;
+    meeting_fail(net, m, status);
+    return NULL;
+}
+
+void hx_meeting_heard(struct hx_net *net, struct hx_edge *edge, const struct hx_control_message *message)
+{
+    const struct hx_net_directory *directory = &net->directory;
+    const int peer = edge->peer, wants = message->context;
+    struct hx_meeting *m = net->edges[peer] ? NULL : meeting_find(net, peer);
     const char *why = NULL;
-    struct hx_edge *edge;
     size_t known;
 
-    if (!directory->find || rank < 0 || rank >= net->nranks || length == 0 || length > HX_ADDRESS_BYTES || wants >= net->nranks)
+    if (!address_take(net, message))
         return;
-    if (message->status == (int32_t)HX_SUCCESS)
-        directory->enter(directory->arg, rank, bytes, length);
-    else if (bytes[length - 1] == '\0')
-        directory->refuse(directory->arg, rank, (hx_status_t)message->status, (const char *)bytes);
-    if (rank != peer && hx_meeting_edge(net, peer))
-        hx_meeting_note(net, peer);
-    if (rank != peer || !(edge = sender_meet(net, peer)) || wants < 0)
+    if (m) /* the peer waits for this rank's address */
+        meeting_continue(net, m, now_ns());
+    if (message->rank != peer || wants < 0 || wants >= net->nranks)
         return;
-    edge->has_arrivals = 1;
-    if (wants == net->rank)
-        address_send(net, edge, net->rank, -1);
-    else if (directory->find(directory->arg, wants, &known, &why) || why)
-        address_send(net, edge, wants, -1);
-    else
+    if (!directory->find(directory->arg, wants, &known, &why) && !why)
         directory->want(directory->arg, wants, peer);
+    else if (net->edges[peer])
+        address_send(net, edge, wants, -1);
 }
 
 /* ---- messages that wait */
@@ -386,7 +389,7 @@ void hx_meetings_close(struct hx_net *net)
 {
     for (struct hx_meeting *m; (m = net->meetings);) {
         net->meetings = m->next;
-        free(m->edge);
+        hx_edge_free(m->edge);
         free(m);
     }
 }

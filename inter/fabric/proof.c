@@ -96,21 +96,9 @@ int hx_proof_sender(const struct hx_net *net, enum hx_control_kind kind, const s
                : -1;
 }
 
-struct hx_edge *hx_proof_check(struct hx_net *net, enum hx_control_kind kind, const struct hx_edge *sender,
-                               const struct hx_packet *control, size_t bytes)
+int hx_proof_is_new(struct hx_edge *edge, enum hx_control_kind kind, const struct hx_packet *control)
 {
-    static const char *const names[HX_CONTROLS] = {"a credit", "an invitation", "a control message"};
-    const struct hx_proof *proof = &control->proof;
-    const int is_whole = bytes == hx_control_bytes(kind);
-    struct hx_edge *edge = NULL;
-
-    if (is_whole && proof->from >= 0 && proof->from < net->nranks && proof->to == net->rank && proof->number >> COUNT_BITS == kind)
-        edge = net->edges[proof->from] ? net->edges[proof->from] : hx_meeting_edge(net, proof->from);
-    if (edge && (!sender || sender == edge) && mac_of(net, kind, control) == proof->mac &&
-        is_new(&edge->replay[kind], kind, proof->number & ((UINT64_C(1) << COUNT_BITS) - 1)))
-        return edge;
-    hx_forgery_note(net, names[kind], is_whole ? proof->from : -1);
-    return NULL;
+    return is_new(&edge->replay[kind], kind, control->proof.number & ((UINT64_C(1) << COUNT_BITS) - 1));
 }
 
 /* ---- messages */

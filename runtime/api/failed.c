@@ -274,7 +274,7 @@ static void failure_heard(const struct hx_world *world, int peer, const struct h
     struct hx_engine *engine = engine_of(world, peer, message);
     struct hx_failure failure = {.status = message->status, .rank = message->rank};
 
-    if (!engine || engine != engine->members->blocking || message->status == HX_SUCCESS)
+    if (!engine || engine != engine->members->blocking || !hx_status_is_error(message->status))
         return;
     if (engine->pairs) {
         hx_pair_lose(engine, peer, (hx_status_t)message->status);

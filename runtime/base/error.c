@@ -52,7 +52,8 @@ const char *hx_last_detail(void)
     return last_detail;
 }
 
-const char *hx_strerror(hx_status_t status)
+/* NULL: there is no such status. */
+static const char *text_of(int64_t status)
 {
     static const char *const texts[] = {
         [HX_SUCCESS] = "HX_SUCCESS: no error",
@@ -69,9 +70,21 @@ const char *hx_strerror(hx_status_t status)
         [HX_ERR_REVOKED] = "HX_ERR_REVOKED: a rank has revoked the communicator",
         [HX_ERR_MINORITY] = "HX_ERR_MINORITY: other ranks cannot be reached, and may still run",
     };
-    const size_t idx = (size_t)status;
+    const uint64_t idx = (uint64_t)status;
 
-    return idx < sizeof texts / sizeof texts[0] && texts[idx] ? texts[idx] : "unknown status";
+    return idx < sizeof texts / sizeof texts[0] ? texts[idx] : NULL;
+}
+
+const char *hx_strerror(hx_status_t status)
+{
+    const char *text = text_of((int64_t)status);
+
+    return text ? text : "unknown status";
+}
+
+int hx_status_is_error(int64_t status)
+{
+    return status != HX_SUCCESS && text_of(status);
 }
 
 const char *hx_version(void)

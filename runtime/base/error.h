@@ -22,5 +22,8 @@ void hx_recall(const char *detail);
  * finds why another thread's call fails. */
 void hx_detail_keep(char *text);
 
+/* Is this number, which another rank has sent, an error that this rank knows? */
+int hx_status_is_error(int64_t status);
+
 /* This thread's last detail text; never NULL. */
 const char *hx_last_detail(void);

@@ -35,7 +35,7 @@ static void word_say(struct world *w, int peer, const struct hx_control_message 
 {
     double limit = hx_now_s() + 20;
 
-    while (hx_control_message_ask(w->net, w->net->edges[peer], message) != 0 && hx_now_s() < limit)
+    while (hx_control_message_ask(w->net, w->net->edges[peer], message) < 0 && hx_now_s() < limit)
         turn(w);
     while (w->net->edges[peer]->control_messages > 0 && hx_now_s() < limit)
         turn(w);
@@ -218,7 +218,7 @@ static void case_credits(struct world *w)
     uint8_t *buffer = w->me ? calloc(1, bytes) : fill(bytes, 9);
     struct hx_segment part = {buffer, bytes};
     struct hx_net_op op;
-    double limit = hx_now_s() + 5;
+    double limit = hx_now_s() + 20;
 
     if (w->net->write_bytes > 0)
         return;
