@@ -3,10 +3,12 @@
 lab_tests = tests/lab/lab_test.sh tests/lab/hosts_test.sh tests/lab/overlap_test.sh tests/lab/nics_test.sh \
     tests/lab/rails_test.sh tests/lab/addresses_test.sh tests/lab/rate_test.sh tests/lab/pipeline_test.sh \
     tests/lab/ring_order_test.sh tests/lab/reorder_test.sh tests/lab/slow_test.sh tests/lab/launchers_test.sh tests/lab/ssh_test.sh \
-    tests/lab/pages_test.sh tests/lab/survivors_test.sh tests/lab/parted_test.sh tests/lab/churn_test.sh
-noinst_PROGRAMS += tests/lab/overlap tests/lab/sum
+    tests/lab/pages_test.sh tests/lab/survivors_test.sh tests/lab/parted_test.sh tests/lab/churn_test.sh tests/lab/wire_test.sh
+noinst_PROGRAMS += tests/lab/overlap tests/lab/sum tests/lab/wire_times
 tests_lab_overlap_LDADD = libhierax.la
 tests_lab_overlap_LDFLAGS = $(in_tree)
+tests_lab_wire_times_LDADD = libhierax.la
+tests_lab_wire_times_LDFLAGS = $(in_tree)
 tests_lab_sum_SOURCES = tests/examples/sum.c
 tests_lab_sum_LDADD = libhierax.la
 tests_lab_sum_LDFLAGS = $(in_tree)

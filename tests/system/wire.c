@@ -2,6 +2,8 @@
 /*
  * wire ELEMENTS CODINGS [FORMAT]: in a job, all formats, types and collectives that can travel in fewer bits, with inputs of every hardship.
  * Results are the same bits on all ranks, and within the bound that hx_wire_sum_bound states for so many codings. FORMAT: only this one.
+ * WIRE_TELL in the environment: print the largest error of each call as a part of the bound.
+ * wire ELEMENTS CODINGS large: only one all-reduce of each format and of two kinds of inputs.
  * wire other: ranks that choose different formats get HX_ERR_MISMATCH. wire refuse: wrong names.
  */
 #include "runtime/base/wire.h"
@@ -55,6 +57,11 @@ static double value_at(const void *x, size_t i, hx_dtype_t dtype)
     return dtype == HX_FLOAT32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
 }
 
+static size_t bytes_of(hx_dtype_t dtype)
+{
+    return dtype == HX_FLOAT32 ? sizeof(float) : sizeof(double);
+}
+
 static double rounded(double x, hx_dtype_t dtype)
 {
     return dtype == HX_FLOAT32 ? (double)(float)x : x;
@@ -69,62 +76,70 @@ struct judge {
     size_t count, first; /* of all; of this rank's result */
 };
 
-/* The sum over all ranks of the largest finite number near each element: wherever blocks begin, an element's block is within so many. */
-static double *nearby_new(const struct judge *j)
-{
-    double *all = calloc(j->count, sizeof(*all)), *size = malloc(j->count * sizeof(*size));
-    const size_t reach = (size_t)j->wire->block - 1;
+enum { PART = 1 << 18 }; /* elements that are judged at a time, so that memory does not grow with their number */
 
-    if (!all || !size)
-        fail("memory", "none");
+/* The sum over all ranks of the largest finite number near each of n elements from first on: wherever blocks begin, an element's block is within
+ * so many. */
+static void nearby_find(const struct judge *j, size_t first, size_t n_out, double *nearby)
+{
+    static double size[PART + 2 * HX_WIRE_BLOCK_MOST], before[PART + 2 * HX_WIRE_BLOCK_MOST], after[PART + 2 * HX_WIRE_BLOCK_MOST];
+    const size_t reach = (size_t)j->wire->block - 1, width = 2 * reach + 1, low = first > reach ? first - reach : 0;
+    const size_t end = first + n_out + reach < j->count ? first + n_out + reach : j->count, near = end - low;
+
+    memset(nearby, 0, n_out * sizeof(*nearby));
     for (int rank = 0; rank < n; rank++) {
-        for (size_t i = 0; i < j->count; i++) {
-            double x = fabs(rounded(input_at(j->kind, rank, i, j->dtype), j->dtype));
+        for (size_t i = 0; i < near; i++) {
+            double x = fabs(rounded(input_at(j->kind, rank, low + i, j->dtype), j->dtype));
             size[i] = isfinite(x) ? x : 0;
         }
         /* the largest of a window, in two passes over blocks of its length */
-        const size_t width = 2 * reach + 1;
-        double *before = malloc(j->count * sizeof(*before)), *after = malloc(j->count * sizeof(*after));
-        if (!before || !after)
-            fail("memory", "none");
-        for (size_t i = 0; i < j->count; i++)
+        for (size_t i = 0; i < near; i++)
             before[i] = i % width && before[i - 1] > size[i] ? before[i - 1] : size[i];
-        for (size_t i = j->count; i-- > 0;)
-            after[i] = i + 1 < j->count && (i + 1) % width && after[i + 1] > size[i] ? after[i + 1] : size[i];
-        for (size_t i = 0; i < j->count; i++) {
-            size_t low = i > reach ? i - reach : 0, high = i + reach < j->count ? i + reach : j->count - 1;
-            all[i] += fmax(after[low], before[high]);
+        for (size_t i = near; i-- > 0;)
+            after[i] = i + 1 < near && (i + 1) % width && after[i + 1] > size[i] ? after[i + 1] : size[i];
+        for (size_t i = 0; i < n_out; i++) {
+            const size_t at = first - low + i;
+            nearby[i] += fmax(after[at > reach ? at - reach : 0], before[at + reach < near ? at + reach : near - 1]);
         }
-        free(before);
-        free(after);
     }
-    free(size);
-    return all;
 }
 
-static void results_judge(const struct judge *j, const void *out, size_t n_out, const char *what)
+/* Returns the largest error of n_out elements from first on, as a part of the bound. */
+static double part_judge(const struct judge *j, const void *out, size_t first, size_t n_out, const char *what)
 {
     const double epsilon = j->dtype == HX_FLOAT32 ? FLT_EPSILON : DBL_EPSILON, least = j->dtype == HX_FLOAT32 ? 0x1p-149 : 0x1p-1074;
-    double *nearby = nearby_new(j), worst = 0;
+    static double nearby[PART];
+    double worst = 0;
     char text[200];
 
+    nearby_find(j, first, n_out, nearby);
     for (size_t i = 0; i < n_out; i++) {
         long double sum = 0;
         for (int rank = 0; rank < n; rank++)
-            sum += (long double)rounded(input_at(j->kind, rank, j->first + i, j->dtype), j->dtype);
+            sum += (long double)rounded(input_at(j->kind, rank, first + i, j->dtype), j->dtype);
         const double exact = (double)(j->average ? sum / n : sum), got = value_at(out, i, j->dtype);
-        const double most = ((hx_wire_sum_bound(j->wire, j->codings) + n * epsilon) * nearby[j->first + i] + (n + 2) * j->codings * least) /
+        const double most = ((hx_wire_sum_bound(j->wire, j->codings) + n * epsilon) * nearby[i] + (n + 2) * j->codings * least) /
                             (j->average ? n : 1) + (j->average ? least : 0);
         const double error = isnan(exact) ? !isnan(got) : isinf(exact) ? got != exact : fabs(got - exact) / (most > 0 ? most : 1);
         worst = error > worst || isnan(error) ? error : worst;
         if (error <= 1 && (isnan(exact) || !isnan(got)))
             continue;
-        snprintf(text, sizeof(text), "kind %d, element %zu: %.9g, exactly %.9g, may differ by %.3g", j->kind, j->first + i, got, exact, most);
+        snprintf(text, sizeof(text), "kind %d, element %zu: %.9g, exactly %.9g, may differ by %.3g", j->kind, first + i, got, exact, most);
         fail(what, text);
     }
+    return worst;
+}
+
+static void results_judge(const struct judge *j, const void *out, size_t n_out, const char *what)
+{
+    double worst = 0;
+
+    for (size_t at = 0; at < n_out; at += PART) {
+        const size_t part = n_out - at < PART ? n_out - at : PART;
+        worst = fmax(worst, part_judge(j, (const char *)out + at * bytes_of(j->dtype), j->first + at, part, what));
+    }
     if (getenv("WIRE_TELL") && me == 0)
-        printf("%s %s kind %d: %.3f of the bound\n", what, j->wire->name, j->kind, worst);
-    free(nearby);
+        printf("%s of %zu elements, %s, kind %d: %.3f of the bound\n", what, n_out, j->wire->name, j->kind, worst);
 }
 
 /* All ranks have the same bits. */
@@ -155,7 +170,7 @@ static void plan_check(const struct judge *j, const char *collective, size_t cou
 
 static void *input_new(const struct judge *j)
 {
-    void *x = malloc(j->count * sizeof(double));
+    void *x = malloc(j->count * bytes_of(j->dtype));
 
     for (size_t i = 0; x && i < j->count; i++)
         if (j->dtype == HX_FLOAT32)
@@ -167,23 +182,41 @@ static void *input_new(const struct judge *j)
     return x;
 }
 
+static void allreduce_try(const struct judge *j, const void *in, void *out)
+{
+    const hx_op_t op = j->average ? HX_AVG : HX_SUM;
+
+    plan_check(j, "allreduce", j->count, op);
+    check(hx_allreduce(in, out, j->count, j->dtype, op, comm), "hx_allreduce");
+    bits_compare(out, j->count * bytes_of(j->dtype), "hx_allreduce");
+    results_judge(j, out, j->count, "hx_allreduce");
+}
+
+/* One call, because many elements take minutes. */
+static void large_try(const struct judge *j)
+{
+    void *in = input_new(j), *out = malloc(j->count * bytes_of(j->dtype));
+
+    if (!out)
+        fail("memory", "none");
+    check(hx_comm_set_wire(comm, j->wire->name), "hx_comm_set_wire");
+    allreduce_try(j, in, out);
+    free(in);
+    free(out);
+}
+
 static void formats_try(struct judge j, size_t elements)
 {
-    const size_t bytes = j.dtype == HX_FLOAT32 ? sizeof(float) : sizeof(double), each = elements / (size_t)n;
-    void *in, *out = malloc(elements * sizeof(double));
+    const size_t bytes = bytes_of(j.dtype), each = elements / (size_t)n;
+    void *in, *out = malloc(elements * bytes);
 
     if (!out)
         fail("memory", "none");
     check(hx_comm_set_wire(comm, j.wire->name), "hx_comm_set_wire");
     j.count = elements;
     in = input_new(&j);
-    for (j.average = 0; j.average < 2; j.average++) {
-        const hx_op_t op = j.average ? HX_AVG : HX_SUM;
-        plan_check(&j, "allreduce", elements, op);
-        check(hx_allreduce(in, out, elements, j.dtype, op, comm), "hx_allreduce");
-        bits_compare(out, elements * bytes, "hx_allreduce");
-        results_judge(&j, out, elements, "hx_allreduce");
-    }
+    for (j.average = 0; j.average < 2; j.average++)
+        allreduce_try(&j, in, out);
     j.average = 0;
     memcpy(out, in, elements * bytes);
     check(hx_allreduce(HX_IN_PLACE, out, elements, j.dtype, HX_SUM, comm), "hx_allreduce in place");
@@ -252,6 +285,10 @@ int main(int argc, char **argv)
         (strcmp(argv[1], "other") ? refuse_try : other_try)();
         return hx_finalize() != HX_SUCCESS && strcmp(argv[1], "other") != 0;
     }
+    for (int w = 0; w < HX_WIRE_COUNT && argc == 4 && !strcmp(argv[3], "large"); w++)
+        for (int kind = ORDINARY; kind <= MIXED; kind++)
+            large_try(&(struct judge){.wire = &hx_wires[w], .dtype = HX_FLOAT32, .kind = kind, .codings = atoi(argv[2]),
+                                      .count = (size_t)atoll(argv[1])});
     for (int w = 0; w < HX_WIRE_COUNT && argc >= 3; w++)
         for (int d = 0; d < 2; d++)
             for (int kind = 0; kind < KINDS; kind++)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sums in fewer bits between nodes: the same bits on all ranks, and within the error that coll_plan states for the plan, for all formats and
 # adversarial inputs; what no format serves stays exact; ranks that differ are told.
+#   wire.sh [ELEMENTS]    elements of one long sum of each format (default 1000003). 10^8 take 1 GB of memory and some minutes.
 . "$(dirname "$0")/common.sh"
 plan=$top_builddir/tools/coll_plan
 
@@ -28,6 +29,12 @@ sums 2 1,1 2x1 200003 2 HX_ALLREDUCE=mesh HX_REDUCE_SCATTER=mesh
 sums 3 1,1,1 3x1 200003 3 HX_ALLREDUCE=ring HX_REDUCE_SCATTER=ring
 sums 4 2,2 2,2 200003 2 HX_INTER_ALLREDUCE=mesh HX_INTER_REDUCE_SCATTER=mesh HX_LANES=2
 sums 3 2,1 2,1 200003 2 HX_CHECK=1
+
+# many elements: the largest errors, as parts of the bound
+elements=${1:-1000003}
+WIRE_TELL=1 HX_ALLREDUCE=mesh timeout $((100 + elements / 50000)) "$run" -n 2 --nodes 1,1 -- "$here/wire" "$elements" "$(stated 2x1 HX_ALLREDUCE=mesh)" large >"$tmp/out" 2>"$tmp/err" ||
+    fail "$elements elements: $(grep -E 'wire:|hierax' "$tmp/err" | head -3)"
+cat "$tmp/out"
 
 # a bound that is too tight is found out
 timeout 100 env HX_ALLREDUCE=ring "$run" -n 3 --nodes 1,1,1 -- "$here/wire" 200003 0 int8 >"$tmp/out" 2>"$tmp/err" && fail "int8 sums without an error"
