@@ -229,9 +229,7 @@ static void death_heard(const struct hx_world *world, int told)
         return; /* the ranks of a node see each other's deaths themselves; this one may only have closed its endpoint */
     if (!has_ended && !hx_registry.net->ask(world->process.net, rank, &question))
         return; /* the rank that reports it may itself be cut off, so this rank checks by itself */
-    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed) ||
-        (has_ended && !atomic_load_explicit(&shared->table[rank].ended, memory_order_relaxed)))
-        hx_watch_tell(shared, rank, has_ended);
+    hx_watch_tell(shared, rank, has_ended);
 }
 
 static void abort_heard(const struct hx_world *world, const struct hx_control_message *message)

@@ -100,15 +100,17 @@ void hx_watch_look(struct hx_shared *shared)
 
 void hx_watch_tell(struct hx_shared *shared, int rank, int has_ended)
 {
-    uint32_t before = atomic_load_explicit(&shared->header->deaths, memory_order_relaxed);
-    uint16_t unknown = 0;
+    const uint32_t before = atomic_load_explicit(&shared->header->deaths, memory_order_relaxed);
+    uint16_t known = 0;
 
     if (has_ended) /* before dead: a rank that has ended never counts as unreachable in between */
         atomic_store_explicit(&shared->table[rank].ended, 1, memory_order_release); /* pairs with the acquire in hx_agree_is_over */
 
     /* release: who sees dead (acquire in hx_agree_is_gone) also sees ended */
-    atomic_compare_exchange_strong_explicit(&shared->table[rank].dead, &unknown, before < UINT16_MAX ? (uint16_t)(before + 1) : UINT16_MAX,
-                                            memory_order_release, memory_order_relaxed);
+    if (!atomic_compare_exchange_strong_explicit(&shared->table[rank].dead, &known, before < UINT16_MAX ? (uint16_t)(before + 1) : UINT16_MAX,
+                                                 memory_order_release, memory_order_relaxed) &&
+        before >= known) /* the rank is marked, and its death is counted: else the rank that marked it may have died before it counted */
+        return;
     /* pairs with the acquire in hx_watch_dead */
     atomic_fetch_add_explicit(&shared->header->deaths, 1, memory_order_release);
 }
@@ -133,9 +135,7 @@ void hx_watch_tell_abort(struct hx_shared *shared, int rank, const char *text)
         if (taken == -(1 + rank)) /* another rank of this node is about to do the same */
             return;
     }
-    if (!atomic_load_explicit(&shared->table[rank].dead, memory_order_relaxed) ||
-        !atomic_load_explicit(&shared->table[rank].ended, memory_order_relaxed))
-        hx_watch_tell(shared, rank, 1);
+    hx_watch_tell(shared, rank, 1);
 }
 
 const char *hx_watch_last_words(const struct hx_shared *shared, int rank)

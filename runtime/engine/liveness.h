@@ -25,7 +25,8 @@ int hx_watch_has_finished(const struct hx_shared *shared, int row);
 void hx_watch_look(struct hx_shared *shared);
 /* Check whether this rank of the job has died, if it is on this node. */
 void hx_watch_look_at(struct hx_shared *shared, int rank);
-/* Tell the node that this rank of the job has died. has_ended: its process has certainly ended; else it is only unreachable. */
+/* Tell the node that this rank of the job has died. has_ended: its process has certainly ended; else it is only unreachable. To
+ * tell it again does no harm. */
 void hx_watch_tell(struct hx_shared *shared, int rank, int has_ended);
 /* The same for a rank of another node, to which the network has found no way. */
 void hx_watch_tell_gone(struct hx_shared *shared, const struct hx_net *net, int rank);

@@ -136,12 +136,13 @@ void hx_late_ask(struct hx_process *process, int rank, const struct hx_control_m
 {
     const struct hx_control_message lives = {.kind = HX_MESSAGE_ASKS, .rank = rank, .context = -1};
     const int is_known = is_addressed(process, rank), mate = is_known && waited_ns <= MATE_NS ? -1 : mate_of(process, rank);
+    const double silent_ns = 1e9 * process->env->silent;
 
     peer_ask(process, rank, question);
     hx_stand_late(process, rank);
     if (mate >= 0)
         peer_ask(process, mate, &lives);
-    else if (!is_known && (double)waited_ns > 1e9 * process->env->silent) /* neither it nor any living rank of its node has an address */
+    if ((double)hx_stand_lost(process, rank, is_known || mate >= 0) > silent_ns && (double)waited_ns > silent_ns)
         hx_watch_tell(process->shared, rank, 0);
 }
 

@@ -34,6 +34,10 @@ struct sight { /* of a process of this node */
     uint64_t passed, since; /* the stamp of the last call that it has left; ns: since when this rank has seen that unchanged */
 };
 
+struct loss { /* of the way to another node */
+    uint64_t seen, ns; /* when this process has looked last; for how long it has found none */
+};
+
 struct hx_whereabouts {
     int stands;               /* this process's line says that it waits */
     int late;                 /* the rank of another node that this process has asked */
@@ -44,6 +48,7 @@ struct hx_whereabouts {
         int rank;             /* the other, of the job */
         char text[HX_STAND_BYTES];
     } crossing;
+    struct loss *losses;      /* by node of the job; NULL until used */
     struct sight sights[];    /* by row */
 };
 

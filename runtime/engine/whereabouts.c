@@ -21,6 +21,8 @@ static struct hx_whereabouts *whereabouts_of(struct hx_process *process)
 
 void hx_whereabouts_forget(struct hx_process *process)
 {
+    if (process->whereabouts)
+        free(process->whereabouts->losses);
     free(process->whereabouts);
     process->whereabouts = NULL;
 }
@@ -230,6 +232,21 @@ void hx_stand_late(struct hx_process *process, int rank)
         return;
     all->late = rank;
     all->late_since = now_ns();
+}
+
+uint64_t hx_stand_lost(struct hx_process *process, int rank, int has_way)
+{
+    struct hx_whereabouts *all = whereabouts_of(process);
+    struct loss *loss;
+
+    if (!all || (!all->losses && (has_way || !(all->losses = calloc((size_t)process->size, sizeof(*all->losses))))))
+        return 0;
+    loss = &all->losses[process->shared->table[rank].node];
+    if (has_way)
+        *loss = (struct loss){0};
+    else
+        loss->ns += hx_clock_counted(&loss->seen, now_ns());
+    return loss->ns;
 }
 
 /* peer asks where this rank is. Returns 0 if it is in peer's call: then no answer is needed. */

@@ -38,6 +38,9 @@ hx_status_t hx_stand_cross(const struct hx_run *run);
 
 /* This process waits for a rank of another node, and has asked it. */
 void hx_stand_late(struct hx_process *process, int rank);
+/* For how long (ns) has this process found no way to the node of that rank? There is one if the rank, or a living rank of its node, has a
+ * network address. A node without one may get one soon: another rank opens endpoints instead of a dead one. */
+uint64_t hx_stand_lost(struct hx_process *process, int rank, int has_way);
 /* hx_stand_asked handles a question of peer, hx_stand_heard an answer. members, engine: those of the context of the call in
  * which peer waits. NULL: peer and this rank have no such communicator, or this rank has not used the context. */
 void hx_stand_asked(struct hx_process *process, const struct hx_members *members, const struct hx_engine *engine, int peer,

@@ -134,9 +134,8 @@ static const struct hx_owner owner = {.tell = owner_tell};
 static void death_heard(struct world_rank *r, int told)
 {
     const int rank = told >= 0 ? told : HX_UNREACHABLE(told);
-    const struct hx_job_entry *entry = &r->shared.table[rank];
 
-    if (r->shared.table[r->process.rank].node != entry->node && (!atomic_load(&entry->dead) || (told >= 0 && !atomic_load(&entry->ended))))
+    if (r->shared.table[r->process.rank].node != r->shared.table[rank].node)
         hx_watch_tell(&r->shared, rank, told >= 0);
 }
 
@@ -195,9 +194,7 @@ void world_find(struct world *w, int node, int rank)
 
     for (int i = 0; i < n->n; i++)
         if (!world_is_dead(w, n->ranks[i])) {
-            const struct hx_job_entry *entry = &n->table[rank];
-            if (!atomic_load(&entry->dead) || (ended && !atomic_load(&entry->ended)))
-                hx_watch_tell(&w->ranks[n->ranks[i]].shared, rank, ended);
+            hx_watch_tell(&w->ranks[n->ranks[i]].shared, rank, ended);
             return;
         }
 }
