@@ -313,7 +313,7 @@ int hx_peer_has_ended(const struct hx_net *net, int peer)
 {
     const struct hx_edge *edge = net->edges[peer] ? net->edges[peer] : hx_meeting_edge(net, peer);
 
-    return edge && (edge->refuses || edge->process_ended);
+    return hx_meeting_has_left(net, peer) || (edge && (edge->refuses || edge->process_ended));
 }
 
 void hx_late_peers_close(struct hx_net *net)

@@ -21,6 +21,7 @@ int hx_meeting_cancel(struct hx_net *net, struct hx_net_op *op); /* 1: op waited
 void hx_meeting_tell(struct hx_net *net, int peer);    /* once the peer is connected, the runtime sends its control messages again */
 int hx_meeting_deliver(struct hx_net *net, int peer);  /* 0: the peer is being connected; -1: it cannot be reached */
 int hx_meeting_check(struct hx_net *net, int peer);    /* 1: the peer cannot be reached */
+int hx_meeting_has_left(const struct hx_net *net, int peer); /* 1: the peer has left the job without an endpoint */
 struct hx_edge *hx_meeting_edge(const struct hx_net *net, int peer); /* the edge of a peer that is not connected yet; NULL: none */
 void hx_meeting_note(struct hx_net *net, int peer);    /* the peer of a meeting has sent something */
 /* The edge of a rank that was not connected until it sent its address; NULL: the rank cannot be connected. */

@@ -358,6 +358,17 @@ int hx_meeting_check(struct hx_net *net, int peer)
     return why != NULL;
 }
 
+int hx_meeting_has_left(const struct hx_net *net, int peer)
+{
+    const struct hx_net_directory *directory = &net->directory;
+    const char *why = NULL;
+    size_t bytes;
+
+    if (directory->find)
+        directory->find(directory->arg, peer, &bytes, &why);
+    return why && (hx_status_t)bytes == HX_ERR_PEER_DEAD;
+}
+
 /* Must this rank ask again now? The queue may have been full when it asked. */
 int hx_meetings_are_due(const struct hx_net *net)
 {

@@ -252,9 +252,9 @@ struct hx_node_header {
     _Alignas(HX_LINE_BYTES) _Atomic uint64_t probe_line; /* the second writes it, and the first measures how long reading takes */
 };
 
-/* Addresses that become known after start-up. The rank that changes NONE to WRITING writes the address. REFUSED: a text instead of an address
- * says why there is none. */
-enum hx_address_state { HX_ADDRESS_NONE, HX_ADDRESS_WRITING, HX_ADDRESS_THERE, HX_ADDRESS_REFUSED };
+/* Addresses that become known after start-up. REFUSED: a text instead of an address says why there is none. WRITING + a rank of this node: that
+ * rank writes the address. If it dies meanwhile, another rank writes the address. */
+enum hx_address_state { HX_ADDRESS_NONE, HX_ADDRESS_THERE, HX_ADDRESS_REFUSED, HX_ADDRESS_WRITING };
 
 /* One rank of the job. The rank or this node's leader writes it during start-up. The atomic members, and the address, may change later. */
 struct hx_job_entry {

@@ -44,11 +44,28 @@ static const void *find(void *arg, int rank, size_t *bytes, const char **why)
     return state == HX_ADDRESS_THERE ? entry->address : NULL;
 }
 
-static void put(struct hx_job_entry *entry, const void *what, size_t bytes, enum hx_address_state state, hx_status_t status)
+/* May this rank write the address? Not if the address is there, or if a living rank writes it. */
+static int put_begin(const struct hx_process *process, struct hx_job_entry *entry)
 {
-    uint32_t none = HX_ADDRESS_NONE;
+    uint32_t state = atomic_load_explicit(&entry->address_state, memory_order_relaxed);
 
-    if (!atomic_compare_exchange_strong_explicit(&entry->address_state, &none, HX_ADDRESS_WRITING, memory_order_relaxed, memory_order_relaxed))
+    if (state == HX_ADDRESS_THERE || state == HX_ADDRESS_REFUSED)
+        return 0;
+    if (state >= HX_ADDRESS_WRITING) {
+        const int writer = (int)(state - HX_ADDRESS_WRITING);
+        hx_watch_look_at(process->shared, writer);
+        if (!atomic_load_explicit(&process->shared->table[writer].ended, memory_order_relaxed))
+            return 0;
+    }
+    return atomic_compare_exchange_strong_explicit(&entry->address_state, &state, HX_ADDRESS_WRITING + (uint32_t)process->rank,
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+static void put(const struct hx_world *world, int rank, const void *what, size_t bytes, enum hx_address_state state, hx_status_t status)
+{
+    struct hx_job_entry *entry = &world->process.shared->table[rank];
+
+    if (!put_begin(&world->process, entry))
         return;
     memcpy(entry->address, what, bytes);
     entry->address_bytes = state == HX_ADDRESS_THERE ? (uint32_t)bytes : (uint32_t)status;
@@ -57,7 +74,7 @@ static void put(struct hx_job_entry *entry, const void *what, size_t bytes, enum
 
 static void enter(void *arg, int rank, const void *address, size_t bytes)
 {
-    put(entry_of(arg, rank), address, bytes, HX_ADDRESS_THERE, HX_SUCCESS);
+    put(arg, rank, address, bytes, HX_ADDRESS_THERE, HX_SUCCESS);
 }
 
 static void refuse(void *arg, int rank, hx_status_t status, const char *why)
@@ -65,7 +82,9 @@ static void refuse(void *arg, int rank, hx_status_t status, const char *why)
     char text[HX_ADDRESS_BYTES];
 
     snprintf(text, sizeof(text), "%s", why);
-    put(entry_of(arg, rank), text, strlen(text) + 1, HX_ADDRESS_REFUSED, status);
+    if (status == HX_ERR_PEER_DEAD) /* from hx_directory_leave of that rank */
+        atomic_store_explicit(&entry_of(arg, rank)->finished, 1, memory_order_relaxed);
+    put(arg, rank, text, strlen(text) + 1, HX_ADDRESS_REFUSED, status);
 }
 
 void hx_directory_leave(struct hx_world *world)

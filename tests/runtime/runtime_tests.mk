@@ -3,7 +3,7 @@ noinst_HEADERS += tests/runtime/engine/agree_world.h tests/runtime/plan/plans.h
 check_programs_list += tests/runtime/base/test_constants tests/runtime/base/test_env tests/runtime/base/test_error tests/runtime/base/test_memcpy \
     tests/runtime/base/test_reduce \
     tests/runtime/base/test_stream tests/runtime/base/test_wire tests/runtime/engine/test_agree tests/runtime/engine/test_lost tests/runtime/engine/test_rivalry tests/runtime/engine/test_wait tests/runtime/plan/test_check tests/runtime/plan/test_check_match \
-    tests/runtime/plan/test_print
+    tests/runtime/plan/test_print tests/runtime/start/test_directory
 tests_runtime_engine_test_agree_SOURCES = tests/runtime/engine/test_agree.c tests/runtime/engine/agree_world.c
 # steps come between two reads of a step
 tests_runtime_engine_test_agree_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=hx_agree_part_of

@@ -25,6 +25,9 @@ dist_tests_list += tests/system/forged.sh tests/system/crowded.sh
 dist_tests_list += tests/system/startup.sh tests/system/strangers.sh tests/system/tracer.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c tests/system/strangers.py
 
+noinst_PROGRAMS += tests/system/gates
+dist_tests_list += tests/system/gates.sh
+
 noinst_PROGRAMS += tests/system/counted
 tests_system_counted_LDADD = libhierax.la
 tests_system_counted_LDFLAGS = $(in_tree)
