@@ -58,7 +58,8 @@ struct hx_world {
     struct hx_choices choices; /* of the communicator from which it has grown, else of the settings */
     double timeout;    /* HX_TIMEOUT, while a limit for the start is in its place */
     unsigned char net_key[HX_KEY_BYTES];
-    uint32_t deaths_seen;     /* directory.c: deaths at the last check whether this rank becomes a substitute */
+    uint32_t deaths_seen;     /* directory.c: with so many deaths its node does not lack endpoints, or this rank has become a substitute */
+    uint64_t lack_since;      /* directory.c: ns: since when this rank has seen that its node lacks endpoints; 0: it does not */
     int gates_left;           /* directory.c: a substitute has yet to connect to the gates below this rank of the job */
     struct hx_comm *groups;   /* all ranks, in the contexts in which groups are created; NULL until used */
     struct hx_comm *comms;    /* all that exist, the world communicator first */

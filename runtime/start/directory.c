@@ -3,12 +3,15 @@
  * Which ranks of a node open network endpoints at start, and the addresses of ranks that open theirs later. The job table of the node holds
  * them (struct hx_net_directory). Any rank of the node may enter an address, because another node may send it to any of them.
  */
+#include "runtime/base/clock.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/wait.h"
 #include "runtime/plan/lane.h"
 #include "runtime/start/startup.h"
 #include <stdio.h>
 #include <string.h>
+
+#define TURN_NS 100000000
 
 int hx_opens_at_start(const struct hx_env *env, int local, int n)
 {
@@ -125,22 +128,29 @@ static void want(void *arg, int rank, int by)
 }
 
 /* If ranks with endpoints have died, the first living ranks without one take their place. Is this rank one of them? Without substitutes, other
- * nodes might no longer reach this node. */
+ * nodes might no longer reach this node. A rank outside Hierax opens none, so every TURN_NS one more rank may take the place. */
 static int is_substitute(struct hx_world *world)
 {
     const struct hx_shared *shared = world->process.shared;
     const uint32_t deaths = atomic_load_explicit(&shared->header->deaths, memory_order_relaxed);
     int64_t lacks = world->process.env->endpoints, before = 0;
+    uint64_t now;
 
     if (deaths == world->deaths_seen)
         return 0;
-    world->deaths_seen = deaths;
     for (int i = 0; i < shared->n; i++) {
         const struct hx_job_entry *entry = &shared->table[shared->ranks[i]];
         lacks -= is_alive(entry) && is_addressed(entry);
         before += i < shared->me && is_alive(entry) && !is_addressed(entry);
     }
-    return before < lacks;
+    now = hx_clock_ns(CLOCK_MONOTONIC_COARSE);
+    if (lacks > 0 && world->lack_since == 0)
+        world->lack_since = now;
+    if (lacks > 0 && before >= lacks + (int64_t)((now - world->lack_since) / TURN_NS))
+        return 0;
+    world->deaths_seen = deaths;
+    world->lack_since = 0;
+    return lacks > 0;
 }
 
 /* The next gate of another node to which a substitute must connect, so that its own node stays reachable. -1: none is left. */

@@ -11,6 +11,10 @@ told() {
     grep -Eq "$1" "$tmp/out" || { fail "$2: no line \"$1\""; grep -hv ^libfabric: "$tmp/out" "$tmp/err" | cut -c1-300 >&2; }
 }
 
+alone 5 2,3 late
+told '^rank 0 receives status 0 ' late
+told '^rank 3 sends status 0 ' late
+
 alone 5 2,3 silent
 told '^rank 0 receives status 8 .*: rank 3 has died' silent
 at=$(sed -n 's/^rank 0 .* at \([0-9]*\) ms.*/\1/p' "$tmp/out")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The directory of addresses: a process that is killed while it writes an address leaves nothing that stops others. */
+/* The directory of addresses: a process that is killed while it writes an address leaves nothing that stops others. Which ranks open endpoints
+ * instead of dead ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { HERE = 2, RANKS = 3, FAR = 2 }; /* ranks 0 and 1 are on this node, rank FAR is not */
@@ -25,6 +27,7 @@ struct node { /* what the ranks of the node share */
 struct fixture {
     struct hx_shared shared;
     struct hx_world world;
+    struct hx_env env;
     int ranks[HERE];
     struct hx_net_directory directory;
 };
@@ -40,10 +43,10 @@ static int setup(void **state)
     assert_true(memory >= 0 && ftruncate(memory, sizeof(*node)) == 0);
     node = mmap(NULL, sizeof(*node), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     assert_true(node != MAP_FAILED);
-    f = (struct fixture){.ranks = {0, 1}};
+    f = (struct fixture){.ranks = {0, 1}, .env = {.endpoints = 1}};
     f.shared = (struct hx_shared){.n = HERE, .ranks = f.ranks, .memory = memory, .header = &node->header, .table = node->table,
                                   .doorbells = node->doorbells};
-    f.world.process = (struct hx_process){.size = RANKS, .shared = &f.shared};
+    f.world.process = (struct hx_process){.size = RANKS, .shared = &f.shared, .env = &f.env};
     f.directory = hx_directory_of(&f.world);
     node->table[FAR].node = 1;
     *state = &f;
@@ -149,6 +152,31 @@ static void a_rank_that_left_has_finished(void **state)
     assert_int_equal(atomic_load(&f->shared.table[FAR].finished), 1);
 }
 
+/* A rank with an endpoint has died. Rank 0 is the first that takes its place, but it does not call Hierax. */
+static void a_later_rank_becomes_a_substitute(void **state)
+{
+    struct fixture *f = *state;
+
+    f->directory.enter(f->directory.arg, FAR, address, sizeof(address));
+    atomic_store(&f->shared.header->deaths, 1);
+    f->shared.me = f->world.process.rank = 1;
+    assert_int_equal(f->directory.wanted(f->directory.arg), -1);
+    nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
+    assert_int_equal(f->directory.wanted(f->directory.arg), FAR);
+    assert_int_equal(f->directory.wanted(f->directory.arg), -1);
+}
+
+static void the_first_rank_becomes_a_substitute_at_once(void **state)
+{
+    struct fixture *f = *state;
+
+    f->directory.enter(f->directory.arg, FAR, address, sizeof(address));
+    assert_int_equal(f->directory.wanted(f->directory.arg), -1);
+    atomic_store(&f->shared.header->deaths, 1);
+    assert_int_equal(f->directory.wanted(f->directory.arg), FAR);
+    assert_int_equal(f->directory.wanted(f->directory.arg), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +184,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_living_writer_is_left_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(the_first_address_is_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_that_left_has_finished, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_later_rank_becomes_a_substitute, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_first_rank_becomes_a_substitute_at_once, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
