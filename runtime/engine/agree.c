@@ -129,7 +129,6 @@ static hx_status_t minority_fail(const struct hx_agree *a, const char *name)
     const struct census census = hx_agree_census(a);
     const int size = a->members->size, lost = size - census.here - (int)census.over;
 
-    hx_agree_others_tell(a); /* the ranks that are here learn what this one knows, and fail too */
     return hx_fail(HX_ERR_MINORITY, "%s: only %d of %d ranks can be reached. %d others cannot, and may still run. End this process, or "
                    "start it again as a new member when the network works. HX_QUORUM=any lets each part continue", name, census.here, size, lost);
 }
@@ -185,6 +184,16 @@ void hx_agree_slow(const struct hx_members *members)
     slow(members->agree);
 }
 
+/* This rank may live on. Ranks that do not know why it fails must not wait for it: it is gone for them. */
+static void step_out(struct hx_agree *a)
+{
+    if (a->out)
+        return;
+    a->out = a->result;
+    hx_agree_publish(a, &a->mine->promise, LEFT_UNKNOWN);
+    hx_agree_others_tell(a); /* also what this rank knows of others */
+}
+
 hx_status_t hx_agree_end(const struct hx_members *members, hx_status_t waited, struct hx_agreement *agreement)
 {
     struct hx_agree *a = members->agree;
@@ -193,6 +202,8 @@ hx_status_t hx_agree_end(const struct hx_members *members, hx_status_t waited, s
     hx_stand_clear(a->process);
     if (waited == HX_ERR_TIMEOUT)
         return late_fail(a, agreement->name);
+    if (a->result == HELD_FOR_DEAD || a->result == MINORITY)
+        step_out(a);
     if (a->result == HELD_FOR_DEAD)
         return hx_fail(HX_ERR_PEER_DEAD, "%s: the other ranks treat this rank as dead", agreement->name);
     if (a->result == MINORITY)

@@ -5,6 +5,8 @@
  * members. No plan and no message of a call is used.
  *
  *   gone          a member that has died or left, that this rank cannot reach (HX_SILENT), or that counts this rank as gone. It stays gone
+ *   out           a member that has failed in an agreement: it is in the minority, or the others have left it out. It tells the others, and is
+ *                 gone for them, but not over
  *   over          a gone member that certainly takes no further step: its process has ended, or it has left
  *   here          not gone
  *   coordinator   the lowest rank that is not gone, as far as a member knows. So a member's coordinator only gets higher

@@ -156,6 +156,8 @@ int hx_agree_step(struct hx_agree *a)
 {
     uint64_t follows;
 
+    if (a->out)
+        return a->out;
     for (; hx_agree_is_gone(a, a->coordinator); a->coordinator++)
         if (has_decided(hx_agree_part_of(a, a->coordinator), a->number))
             return decide_too(a, a->coordinator);

@@ -13,7 +13,7 @@
 #include <limits.h>
 
 #define LEFT UINT64_MAX         /* the promise of a rank that has freed the communicator */
-#define LEFT_UNKNOWN (LEFT - 1) /* the same, but it no longer knows its last decision there */
+#define LEFT_UNKNOWN (LEFT - 1) /* the same, but it no longer knows its last decision there; or it is out: see struct hx_agree */
 #define NO_RANK (-1)
 /* Results of a step, besides these. 0: wait. 1: decided. Minus an hx_status_t: the network has failed. */
 #define HELD_FOR_DEAD INT_MIN /* the others have decided without this rank */
@@ -38,6 +38,7 @@ struct hx_agree {
     uint32_t number;   /* of the last agreement begun, from 1 */
     int is_open;       /* a thread waits in it */
     int is_hopeless;   /* the ranks that are left may not go on */
+    int out;           /* HELD_FOR_DEAD or MINORITY: this rank takes part in no agreement any more, and has said so; else 0 */
     int coordinator;   /* those below are gone */
     int wanted;        /* the member whose accepted proposal has yet to arrive; NO_RANK: none */
     uint32_t needs_over; /* this coordinator waits until all members know that so many are over; 0: it does not */

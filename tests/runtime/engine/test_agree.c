@@ -179,6 +179,42 @@ static void test_cuts(void **state)
         }
 }
 
+/* Rank 0 is in the minority: ranks 2 to 4 do not reach it, but they reach rank 1, on the node of rank 0. Rank 0 lives on, and rank 1 does
+ * not wait for it. Nor do others in the next agreement. */
+static void test_minority_stays(void **state)
+{
+    static const int nodes[WORLD_MOST] = {0, 0, 1, 2, 3};
+    struct world *w = world_new(5, nodes, 1);
+
+    (void)state;
+    w->cut = 1; /* it never holds, but results of both sides may differ */
+    w->agreements = 2;
+    for (int node = 1; node <= 3; node++)
+        world_find(w, node, 0);
+    for (int round = 0; round < 20; round++)
+        for (int rank = 0; rank < w->size; rank++) {
+            if (world_begins(w, rank))
+                world_begin(w, rank);
+            if (w->ranks[rank].life != LIFE_WAITS)
+                continue;
+            world_slow(w, rank);
+            for (int i = w->nmessages - 1; i >= 0 && round < 2; i--) /* first the answers for rank 0 */
+                if (w->messages[i].to == 0 || w->messages[i].from == 0)
+                    world_deliver(w, i);
+            if (round >= 2)
+                world_deliver_all(w);
+            if (rank == 0 || round >= 2)
+                world_step(w, rank);
+        }
+    assert_int_equal(w->ranks[0].status, HX_ERR_MINORITY);
+    for (int rank = 1; rank < w->size; rank++) {
+        assert_int_equal(w->ranks[rank].status, HX_SUCCESS);
+        assert_int_equal(w->ranks[rank].ended, 2);
+        assert_int_equal(w->ranks[rank].results[1].has, 0x1e);
+    }
+    world_free(w);
+}
+
 /* ---- decisions and questions ---------------------------------------------------------------------------------- */
 
 static const int apart[WORLD_MOST] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
@@ -378,7 +414,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_deaths_at_every_point),          cmocka_unit_test(test_one_answer_is_enough),
-        cmocka_unit_test(test_cuts),                           cmocka_unit_test(test_member_takes_any_decision),
+        cmocka_unit_test(test_cuts),                           cmocka_unit_test(test_minority_stays),
+        cmocka_unit_test(test_member_takes_any_decision),
         cmocka_unit_test(test_coordinator_takes_any_decision), cmocka_unit_test(test_who_is_not_asked_again_tells),
         cmocka_unit_test(test_words_of_the_next_agreement),    cmocka_unit_test(test_each_is_asked_once),
         cmocka_unit_test(test_all_are_asked_in_turn),
