@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SESSION_SECONDS 10.0 /* to connect to a session, which listens already */
+#define SESSION_SECONDS 10.0 /* to connect to a session, whose host may be slow */
 
 struct hx_visit {
     struct hx_tcp tcp;
@@ -150,8 +150,10 @@ hx_status_t hx_boot_open_session(const struct hx_lobby_place *place, const char 
                                  .timeout = timeout > 0 && timeout < SESSION_SECONDS ? timeout : SESSION_SECONDS};
     tcp->fd = -1;
     tcp->server = HX_STORE_LAUNCHER;
-    if ((status = hx_root_resolve("", at, &tcp->root)) == HX_SUCCESS)
+    if ((status = hx_root_resolve("", at, &tcp->root)) == HX_SUCCESS) {
+        tcp->root.once = 1; /* it has listened before anyone learned its port: a refusal shows that the store has ended */
         status = hx_tcp_join(tcp, mixed);
+    }
     free(mixed);
     tcp->boot.timeout = timeout;
     if (status == HX_SUCCESS) {

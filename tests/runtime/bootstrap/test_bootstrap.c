@@ -2,6 +2,7 @@
 /* Bootstrap: values through every kind that needs no launcher, the TCP store with real client processes, and what
  * goes wrong. A store is a forked process, and so is every client but those that are meant to fail in this one. */
 #include "runtime/bootstrap/launcher.h"
+#include "runtime/bootstrap/lobby_client.h"
 #include "runtime/bootstrap/store_server.h"
 #include "runtime/base/error.h"
 
@@ -770,6 +771,25 @@ static void tcp_unmasks_a_false_store(void **state)
     }
 }
 
+/* The store of a session ends after it has told the session's port. Its refusal tells this at once, no limit does. */
+static void session_names_a_dead_store(void **state)
+{
+    struct hx_session session = {.size = 2, .id = 1, .generation = 1};
+    struct hx_lobby_place place;
+    struct hx_boot *boot;
+
+    (void)state;
+    close(listen_somewhere());
+    session.port = atoi(strrchr(root, ':') + 1);
+    assert_int_equal(hx_lobby_place_parse("", "127.0.0.1:1/job", &place), HX_SUCCESS);
+    for (session.rank = 0; session.rank < 2; session.rank++) {
+        const double start = hx_clock_awake();
+        assert_int_equal(hx_boot_open_session(&place, SECRET, &session, 60, &boot), HX_ERR_BOOTSTRAP);
+        assert_detail("Connection refused");
+        assert_true(hx_clock_awake() - start < 5);
+    }
+}
+
 /* Rank 0 serves the store and is killed: ranks at the fence report its death at once. A rank that comes later cannot tell whether rank 0 is
  * dead or late. */
 static void tcp_names_a_dead_server(void **state)
@@ -953,6 +973,7 @@ int main(void)
         cmocka_unit_test(tcp_recording_opens_nothing),
         cmocka_unit_test(tcp_unmasks_a_false_store),
         cmocka_unit_test(tcp_names_a_dead_server),
+        cmocka_unit_test(session_names_a_dead_store),
         cmocka_unit_test(half_set_environments_are_errors),
         cmocka_unit_test(launcher_variables_are_checked),
         cmocka_unit_test(kinds_match_choices),
