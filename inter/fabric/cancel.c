@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages that fail or are cancelled. Once such a message is done, the provider never touches its memory again. A receive can be
- * cancelled if no part of it has arrived. If a part has arrived, this rank waits some seconds for the rest. Requests on bounce
+ * cancelled if no part of it has arrived. If a part has arrived, this rank waits some seconds for the rest, unless the peer is gone. Requests on bounce
  * buffers may end by themselves. Providers can hardly ever cancel a send from the caller's memory, but over TCP such a send has
  * left at once (tcp_space.c). If the rest does not arrive, this rank ends its connections to the peer: the peer's network may be cut, or the
  * peer may be stopped. If nothing helps, this rank closes its endpoints.
@@ -10,6 +10,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/error.h"
 #include "runtime/base/log.h"
+#include <math.h>
 #include <stdio.h>
 
 #define CANCEL_SECONDS 0.2 /* how long a cancelled message may take to leave the provider */
@@ -117,16 +118,24 @@ static void given_up(struct hx_net *net, struct hx_net_op *op)
     hx_net_break(net, HX_ERR_TRANSPORT);
 }
 
-int hx_message_cancel(struct hx_net *net, struct hx_net_op *op)
+/* How long an operation may take from now on to leave the provider. A peer that lives sends the rest of its message. */
+static double give_up_in(const struct hx_net *net, const struct hx_net_op *op, int is_lost)
+{
+    return hx_deadline(op->direction == HX_NET_RECV && !is_lost && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
+}
+
+int hx_message_cancel(struct hx_net *net, struct hx_net_op *op, int is_lost)
 {
     if (net->broken || op->done != 0 || hx_meeting_cancel(net, op))
         return 1;
     if (op->give_up > 0) {
+        if (!op->is_cut_off) /* the peer may be found gone meanwhile */
+            op->give_up = fmin(op->give_up, give_up_in(net, op, is_lost));
         if (hx_deadline_passed(op->give_up))
             given_up(net, op);
         return net->broken != HX_SUCCESS;
     }
-    op->give_up = hx_deadline(op->direction == HX_NET_RECV && !net->edges[op->peer]->gone ? REST_SECONDS : CANCEL_SECONDS);
+    op->give_up = give_up_in(net, op, is_lost);
     if (op->direction == HX_NET_RECV && hx_op_pays_credits(op)) /* the peer may still send the rest: return its credits */
         hx_flow_of(net->edges[op->peer], op->flow)->received +=
             (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes - op->in_order;

@@ -159,7 +159,7 @@ struct hx_op_queue *hx_op_queue_of(struct hx_edge *edge, const struct hx_net_op 
 void hx_op_queue_remove(struct hx_op_queue *queue, const struct hx_net_op *op);
 
 /* cancel.c */
-int hx_message_cancel(struct hx_net *net, struct hx_net_op *op);
+int hx_message_cancel(struct hx_net *net, struct hx_net_op *op, int is_lost);
 void hx_message_fail(struct hx_net *net, struct hx_net_op *op, hx_status_t status); /* done once nothing is in flight */
 void hx_queue_fail(struct hx_net *net, struct hx_op_queue *queue, hx_status_t status); /* each message in it */
 /* theirs: the signature in the peer's invitation, 0: none. If it is of another call, the message fails and the result is 1. */

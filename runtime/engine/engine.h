@@ -399,3 +399,5 @@ int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *matc
 /* The status with which a message has failed (net.done < 0). */
 hx_status_t hx_transfer_failure(const struct hx_run *run, const struct hx_transfer *t);
 void hx_transfer_cancel_all(struct hx_run *run);
+/* Take back a message of a rank of another node: as cancel in struct hx_net_ops. */
+int hx_op_cancel(const struct hx_process *process, struct hx_net_op *op);

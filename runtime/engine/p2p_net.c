@@ -8,6 +8,7 @@
  * with the head if it is eager, else when CLEAR comes; the receiver posts it when the head comes, or with CLEAR.
  */
 #include "runtime/engine/p2p.h"
+#include "runtime/engine/engine.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ void hx_p2p_net_move(struct hx_p2p *p2p, struct hx_p2p_call *call, const struct 
 
 void hx_p2p_net_cancel(struct hx_p2p *p2p, struct hx_net_op *op)
 {
-    while (!op->done && !hx_registry.net->cancel(p2p->process->net, op))
+    while (!op->done && !hx_op_cancel(p2p->process, op))
         hx_registry.net->progress(p2p->process->net);
 }
 

@@ -109,20 +109,25 @@ int hx_transfer_next(const struct hx_run *run, struct hx_transfers *at)
     return 0;
 }
 
+int hx_op_cancel(const struct hx_process *process, struct hx_net_op *op)
+{
+    /* any rank of this node may have found that the peer is gone */
+    return hx_registry.net->cancel(process->net, op, atomic_load_explicit(&process->shared->table[op->peer].dead, memory_order_relaxed) != 0);
+}
+
 void hx_transfer_cancel_all(struct hx_run *run)
 {
     struct hx_engine *engine = run->engine;
-    struct hx_net *net = engine->process->net;
 
     for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);) {
         if (HX_TRACING && at.t->net.since && !at.t->net.done)
             HX_TRACE_MESSAGE(&at.t->net, 1);
         if (at.t->far && !at.t->net.done)
-            hx_registry.net->cancel(net, &at.t->net);
+            hx_op_cancel(engine->process, &at.t->net);
     }
     /* all have been asked for: now the time runs for all of them */
     for (struct hx_transfers at = {0}; hx_transfer_next(run, &at); at.t->net.done = 1)
-        while (at.t->far && !at.t->net.done && !hx_registry.net->cancel(net, &at.t->net))
-            hx_registry.net->progress(net);
+        while (at.t->far && !at.t->net.done && !hx_op_cancel(engine->process, &at.t->net))
+            hx_registry.net->progress(engine->process->net);
     hx_shm_rings_cancel(engine);
 }

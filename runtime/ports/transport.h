@@ -261,8 +261,9 @@ struct hx_net_ops {
     void (*forget)(struct hx_net *net, int peer, uint64_t flow, uint64_t flows, uint64_t match, uint64_t matches);
 
     /* Take back a message that is not done. Returns nonzero once the transport never touches its memory again. Until then call progress,
-     * and this again: it closes the endpoint when that takes too long. */
-    int (*cancel)(struct hx_net *net, struct hx_net_op *op);
+     * and this again: it closes the endpoint when that takes too long. is_lost: the caller knows that the peer is gone, so the rest of a message
+     * that has begun to arrive does not come. */
+    int (*cancel)(struct hx_net *net, struct hx_net_op *op, int is_lost);
 
     /* Something from or to this peer is late: is it still there? To be asked some ten times a second while it is; after a second the
      * peer is looked after, and asked by this control message. Returns 1 once it is certain that its endpoint has gone, with its

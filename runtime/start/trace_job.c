@@ -56,7 +56,7 @@ static hx_status_t word_move(struct hx_world *world, enum hx_net_direction direc
                 world->process.env->timeout);
     else if (t.failed || t.op.done < 0)
         status = (hx_status_t)(t.failed ? t.failed : -t.op.done);
-    while (!t.op.done && !hx_registry.net->cancel(world->process.net, &t.op))
+    while (!t.op.done && !hx_op_cancel(&world->process, &t.op))
         hx_registry.net->progress(world->process.net);
     return status;
 }

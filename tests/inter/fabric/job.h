@@ -71,7 +71,7 @@ static void meet(struct world *w, atomic_int *counter, int count)
 
 static inline void take_back(struct hx_net *net, struct hx_net_op *op)
 {
-    while (!ops->cancel(net, op))
+    while (!ops->cancel(net, op, 0))
         ops->progress(net);
 }
 
