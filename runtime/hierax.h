@@ -361,7 +361,7 @@ HX_CALL hx_status_t hx_join(const char *where, hx_comm_t **out);
  * have the new world, in which calls fail as well.
  * Errors: those of hx_allreduce. The following leave comm usable. HX_ERR_ARG. HX_ERR_ENV if HX_STORE is
  * not set or wrong. HX_ERR_BOOTSTRAP if no store answers within `seconds`, or HX_SECRET or the name is
- * wrong. HX_ERR_STATE with HX_TRACE, or if another thread is in hx_join or hx_comm_grow. */
+ * wrong. HX_ERR_STATE if another thread is in hx_join or hx_comm_grow. */
 HX_CALL hx_status_t hx_comm_grow(hx_comm_t *comm, int n, double seconds, hx_comm_t **bigger);
 
 /* How large can comm become? *size = the ranks of comm plus the processes that wait in hx_join for

@@ -82,7 +82,7 @@ static void others_tell(const char *words)
         hx_watch_tell_abort(world->process.shared, world->process.rank, words);
         if (alone && world->process.net)
             hx_failed_abort(world);
-        if (alone && HX_TRACING && world->trace)
+        if (alone && HX_TRACING)
             hx_trace_write(world);
     }
 }

@@ -275,7 +275,7 @@ hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, cons
 
 /* trace_write.c, HX_TRACE. A non-blocking call has ended. engine: where it has run. */
 void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);
-/* Write all there is, what is under way included. Warns where that fails. */
+/* Write all there is, what is under way included. Warns where that fails. Nothing if the world is not recorded. */
 void hx_trace_write(const struct hx_world *world);
 
 /* stats_count.c, HX_STATS. A blocking call that has begun then; one that does not block. */

@@ -94,7 +94,7 @@ static int wait_look(void *ctx)
 
     hx_request_failures_look(wait, hx_progress_all(&wait->request->call.comm->world->process));
     return wait->request->state != HX_REQUEST_ACTIVE || process->moves != wait->moves || hx_notices_wait(world) ||
-           HX_PROBE_IN_VAIN(request_awaited(wait->request));
+           HX_PROBE_IN_VAIN(process->trace, request_awaited(wait->request));
 }
 
 /* The request is active. Its time is that of its engine's call under way, its own or one before it. */

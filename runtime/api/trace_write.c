@@ -282,12 +282,13 @@ static void head_write(struct writer *w, uint64_t dropped)
     int node = w->pid - 1;
 
     fprintf(w->out,
-            "{\"otherData\":{\"hierax\":\"%s\",\"ranks\":%d,\"origin_ns\":%" PRId64
-            ",\"traces\":[{\"rank\":%d,\"node\":%d,"
+            "{\"otherData\":{\"hierax\":\"%s\",\"ranks\":%d,\"generation\":%" PRIu64 ",\"origin_ns\":%" PRId64
+            ",\"traces\":[{\"rank\":%d,\"node\":%d,\"process\":\"%016" PRIx64 "\",\"ended\":%s,"
             "\"dropped\":%" PRIu64 ",\"clock_offset_ns\":%" PRId64 ",\"clock_error_ns\":%" PRId64
             ",\"traced_ns\":%" PRIu64 ",\"core_wait_ns\":%" PRIu64 "}]},\n"
             "\"displayTimeUnit\":\"ns\",\n\"traceEvents\":[\n",
-            hx_version(), world->process.size, trace->origin, world->process.rank, node, dropped, trace->first.offset,
+            hx_version(), world->process.size, world->generation, trace->origin, world->process.rank, node, trace->process,
+            trace->ended ? "true" : "false", dropped, trace->first.offset,
             clock_error(trace), hx_now_ns() - trace->began, hx_core_wait_ns() - trace->core_wait);
     event_begin(w, "M", -1);
     fprintf(w->out, ",\"name\":\"process_name\",\"args\":{\"name\":\"node %d\"}}", node);
@@ -301,10 +302,13 @@ static void head_write(struct writer *w, uint64_t dropped)
 void hx_trace_write(const struct hx_world *world)
 {
     const struct hx_trace *trace = world->trace;
-    struct writer w = {.world = world, .out = trace->file, .separator = "",
-                       .pid = 1 + world->comms->members.shape->node_of[world->process.rank]};
-    uint64_t dropped = events_sort(&w);
+    struct writer w = {.world = world, .separator = "", .pid = 1 + world->comms->members.shape->node_of[world->process.rank]};
+    uint64_t dropped;
 
+    if (!trace || trace->began == 0)
+        return;
+    w.out = trace->file;
+    dropped = events_sort(&w);
     if (dropped && world->process.rank == 0) /* the file of each other rank reports its own loss */
         hx_warn("HX_TRACE: rank 0 lost the oldest %" PRIu64 " of %" PRIu64 " records: raise HX_TRACE_BYTES (%" PRId64 ")", dropped,
                 trace->recorded, world->process.env->trace_bytes);

@@ -30,7 +30,7 @@
 #define HX_USDT(...) ((void)0)
 #endif
 
-#define HX_TRACING __builtin_expect(hx_trace != NULL, 0)
+#define HX_TRACING __builtin_expect(hx_traces != 0, 0) /* then each probe looks whether its own world is recorded */
 
 /* A plan begins to run, and has run. traced: HX_TRACING, or 0 where it cannot be. */
 #define HX_PROBE_CALL_BEGIN(traced, engine, bound, name)                                                               \
@@ -63,29 +63,31 @@
         if (HX_TRACING)                                                                                                \
             (since) = hx_now_ns();                                                                                  \
     } while (0)
-#define HX_PROBE_WAIT_END(ctx, since, status)                                                                          \
+#define HX_PROBE_WAIT_END(trace, ctx, since, status)                                                                    \
     do {                                                                                                               \
         HX_USDT(wait_end, ctx, status);                                                                                \
         if (HX_TRACING && (since))                                                                                     \
-            hx_trace_wait(since);                                                                                      \
+            hx_trace_wait(trace, since);                                                                               \
     } while (0)
 /* At the end of a look that was in vain: 0, and for which rank of the job this thread waits (-1: none in particular) is
  * noted. */
-#define HX_PROBE_IN_VAIN(awaited) (HX_TRACING ? hx_trace_in_vain(awaited) : 0)
+#define HX_PROBE_IN_VAIN(trace, awaited) (HX_TRACING ? hx_trace_in_vain(trace, awaited) : 0)
 
 /* The span of a message. unfinished: it never came. */
 #define HX_TRACE_MESSAGE(op, unfinished)                                                                                                        \
-    hx_trace_add((struct hx_event){.kind = (op)->direction == HX_NET_SEND ? HX_EVENT_SEND : HX_EVENT_RECV, .begin = (op)->since,               \
+    hx_trace_add((op)->trace,                                                                                                                   \
+                 (struct hx_event){.kind = (op)->direction == HX_NET_SEND ? HX_EVENT_SEND : HX_EVENT_RECV, .begin = (op)->since,                \
                                    .peer = (op)->peer, .amount = (op)->total_bytes, .detail = (op)->match, .call = (op)->number,                \
                                    .open = (unfinished)})
-/* A message, of net or of a ring. counted: what tells it from others of the same match id, alike on both sides. */
-#define HX_PROBE_POST(op, counted)                                                                                 \
+/* A message, of net or of a ring. A message without this probe is not recorded. counted: what tells it from others of the same match id, alike on both sides. */
+#define HX_PROBE_POST(world_trace, op, counted)                                                                          \
     do {                                                                                                               \
         if ((op)->direction == HX_NET_SEND)                                                                            \
             HX_USDT(send_post, (op)->peer, (op)->total_bytes);                                                         \
         else                                                                                                           \
             HX_USDT(recv_post, (op)->peer, (op)->total_bytes);                                                         \
         if (HX_TRACING) {                                                                                              \
+            (op)->trace = (world_trace);                                                                               \
             (op)->number = (counted);                                                                                  \
             (op)->since = hx_now_ns();                                                                              \
         }                                                                                                              \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * HX_TRACE: what this rank did when, for ui.perfetto.dev. Spans are recorded as they end, in a ring of fixed size that drops the oldest. They
- * are written as JSON at hx_finalize, and when a call fails. probe.h has the points where they are recorded.
+ * are written as JSON at hx_finalize, and when a call fails. probe.h has the points where they are recorded. Each world of a process has a trace
+ * of its own, since a rank is of a world.
  *
  *   trace.c                      the ring, and spans of waits
  *   runtime/engine/trace_spans.c  spans of calls and stages
@@ -45,7 +46,8 @@ struct hx_clock { /* of one node at one time; offset + its clock = rank 0's */
 
 struct hx_trace_open { /* a blocking call under way, on its thread's stack */
     struct hx_event event;
-    const struct hx_engine *engine;
+    const struct hx_engine *engine; /* NULL: it is not recorded */
+    struct hx_trace *trace;
     struct hx_trace_open *next;
 };
 
@@ -56,23 +58,29 @@ struct hx_trace {
     uint64_t capacity, recorded; /* ever; the oldest are overwritten */
     struct hx_trace_open *open;
     char **plans; /* names that outlive their plans */
-    int nplans, threads;
+    int nplans;
     struct hx_clock first, last; /* this node's; last.at 0: not known yet */
     int64_t origin;              /* rank 0's clock when the trace began: the time 0 */
-    uint64_t began, core_wait;   /* of this rank then: its clock, and hx_core_wait_ns */
+    uint64_t began, core_wait;   /* of this rank then: its clock, and hx_core_wait_ns; began 0: it has not begun */
+    uint64_t process;            /* the same in all traces of a process */
+    int ended;                   /* by hx_finalize */
 };
 
-extern struct hx_trace *hx_trace; /* NULL: nothing is recorded */
+extern int hx_traces; /* how many worlds of this process record now */
 
-/* HX_TRACE's file of a rank: %r replaced, or the rank added. To be freed; NULL: no memory. */
-char *hx_trace_path(const char *setting, int rank);
+/* HX_TRACE's file of a rank: %r replaced, or the rank added; for a world that has grown the generation as well. To be freed; NULL: no
+ * memory. */
+char *hx_trace_path(const char *setting, int rank, uint64_t generation);
+
+/* In all that follows, trace may be NULL: that world is not recorded. */
+
 /* A name that lives as long as the trace; "" when memory is exhausted. */
-const char *hx_trace_keep(const char *plan);
+const char *hx_trace_keep(struct hx_trace *trace, const char *plan);
 /* Record a span that ends now. */
-void hx_trace_add(struct hx_event event);
+void hx_trace_add(struct hx_trace *trace, struct hx_event event);
 /* The number of this thread, counted as they come. */
 uint8_t hx_trace_thread(void);
 /* The span of a wait. */
-void hx_trace_wait(uint64_t since);
-/* This thread waits for this rank of the job (-1: none in particular). Returns 0. */
-int hx_trace_in_vain(int awaited);
+void hx_trace_wait(struct hx_trace *trace, uint64_t since);
+/* This thread waits for this rank of the trace's world (-1: none in particular). Returns 0. */
+int hx_trace_in_vain(const struct hx_trace *trace, int awaited);

@@ -212,7 +212,7 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     for (int s = 0; s < bound->nstages; s++)
         bound->offers |= bound->stages[s].stage->offers;
     bound->fast_path = bound->is_short = bound->runs_inline && !bound->heard && !bound->offers;
-    bound->traced_as = HX_TRACING ? hx_trace_keep(bound->plan->name) : NULL;
+    bound->traced_as = HX_TRACING ? hx_trace_keep(engine->process->trace, bound->plan->name) : NULL;
     status = hx_bind_steps(&engine->node, bound);
     return status == HX_SUCCESS ? memory_reserve(engine, bound) : status;
 }

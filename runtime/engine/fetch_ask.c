@@ -32,7 +32,7 @@ static void transfer_begin(struct hx_run *run, struct hx_transfer *t, enum hx_ne
     *t = (struct hx_transfer){.first_segments = {{base, bytes}}, .stamp = run->stamp};
     t->net = (struct hx_net_op){.direction = direction, .peer = engine->members->ranks[engine->node.ranks[i]], .nsegments = 1,
                                 .total_bytes = bytes, .why = engine->members->why, .segments = t->first_segments};
-    HX_PROBE_POST(&t->net, run->epoch);
+    HX_PROBE_POST(engine->process->trace, &t->net, run->epoch);
     engine->asks.last_call = engine->call;
     hx_shm_ring_start(engine, t, i, ASK_RING);
 }

@@ -41,6 +41,7 @@ struct hx_process {
     struct hx_net *net; /* NULL on a single node */
     struct hx_waiter waiter;
     struct hx_engine *active; /* engines with non-blocking calls under way */
+    struct hx_trace *trace;   /* HX_TRACE: the record of this world; NULL: none */
     uint64_t moves;           /* steps of non-blocking calls, to tell whether any has moved */
     int has_others;           /* this process has other open worlds: pump makes progress on their calls too */
     int demotes;              /* it moves what it writes for other ranks to the cache that they share: see shm_write.h */
@@ -52,3 +53,8 @@ struct hx_process {
     uint64_t shared_allocs_made;
     struct hx_p2p *p2p;                     /* messages between two ranks: see p2p.h; NULL until used */
 };
+
+static inline struct hx_process *hx_process_of(const struct hx_waiter *waiter)
+{
+    return (struct hx_process *)(uintptr_t)((const char *)waiter - offsetof(struct hx_process, waiter));
+}

@@ -58,7 +58,7 @@ static int inline_look(void *ctx)
         return 1;
     if (run->waits->op == HX_OP_AWAIT && run->waits->instance->stage->mate != HX_NO_MATE)
         process->waiter.awaited = hx_mate_awaited(run, run->waits->instance, run->waits);
-    return HX_PROBE_IN_VAIN(hx_awaited_rank(run));
+    return HX_PROBE_IN_VAIN(run->engine->process->trace, hx_awaited_rank(run));
 }
 
 struct hx_wait hx_run_wait_of(struct hx_run *run, int (*look)(void *))
@@ -147,7 +147,7 @@ static int slots_look(void *ctx)
     struct hx_run *run = ctx;
 
     hx_run_move_others(run);
-    return slots_user(run->engine, run->bound) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(slots_awaited(run));
+    return slots_user(run->engine, run->bound) < 0 || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(run->engine->process->trace, slots_awaited(run));
 }
 
 /* From now on this rank reads nothing that others have written for the call. Pairs with the acquire in slots_user. */

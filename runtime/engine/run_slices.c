@@ -89,7 +89,7 @@ static int progress_look(void *ctx)
         hx_wait_clock_renew(&run->engine->wait_clock);
         return 1;
     }
-    return moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(hx_awaited_rank(run));
+    return moved || run->status != HX_SUCCESS || HX_PROBE_IN_VAIN(run->engine->process->trace, hx_awaited_rank(run));
 }
 
 int hx_slices_finished(const struct hx_bound *bound)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HX_TRACE: the spans of calls and stages. Only while hx_trace is not NULL. */
+/* HX_TRACE: the spans of calls and stages. For HX_TRACING; what is not recorded costs nothing else. */
 #pragma once
 
 #include "runtime/base/probe.h"

@@ -68,7 +68,7 @@ void hx_transfer_start(struct hx_run *run, struct hx_instance *instance, const s
     t->net.flow = hx_flow_number(engine->flow_prefix, stage, instance->slice);
     t->net.signature = hx_signature_mix(run->bound->signature_bits, number, engine->members->id.generation);
     t->stamp = engine->pairs ? run->bound->signature_bits : run->stamp;
-    HX_PROBE_POST(&t->net, number << HX_SLICE_BITS | instance->slice);
+    HX_PROBE_POST(engine->process->trace, &t->net, number << HX_SLICE_BITS | instance->slice);
     if (here) { /* which needs no match id: only the trace does */
         hx_shm_ring_start(engine, t, engine->members->shape->local_of[rank], bs->ring + (int)(instance->slice % bs->window));
         return;
@@ -120,7 +120,7 @@ void hx_transfer_cancel_all(struct hx_run *run)
     struct hx_engine *engine = run->engine;
 
     for (struct hx_transfers at = {0}; hx_transfer_next(run, &at);) {
-        if (HX_TRACING && at.t->net.since && !at.t->net.done)
+        if (HX_TRACING && at.t->net.trace && !at.t->net.done)
             HX_TRACE_MESSAGE(&at.t->net, 1);
         if (at.t->far && !at.t->net.done)
             hx_op_cancel(engine->process, &at.t->net);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting: spin, yield, block. See wait.h for the protocol. */
 #include "runtime/engine/wait.h"
+#include "runtime/engine/process.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/probe.h"
 #include <errno.h>
@@ -424,6 +425,6 @@ hx_status_t hx_wait_until(struct hx_waiter *w, const struct hx_wait *wait)
         w->blocked++;
         status = sleep_until(w, wait, idle_fn);
     }
-    HX_PROBE_WAIT_END(ctx, since, status);
+    HX_PROBE_WAIT_END(hx_process_of(w)->trace, ctx, since, status);
     return status;
 }

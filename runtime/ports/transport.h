@@ -41,6 +41,7 @@ struct hx_net_op {
                           * next. A message never holds up messages of another flow */
     const struct hx_segment *segments; /* caller keeps the array until done */
     int nsegments;       /* total bytes > 0 */
+    struct hx_trace *trace; /* HX_TRACE: where it is recorded; NULL: nowhere */
     uint64_t since, number; /* HX_TRACE: when it was posted; what tells it from others of the same match id */
     uint32_t signature;  /* of its call (hx_signature_mix). The message's proof covers it, so the receiver checks it. 0: none */
     char *why;           /* of HX_DETAIL_BYTES: if the message fails and this is empty, the error's text comes here. Or NULL */

@@ -256,8 +256,6 @@ static hx_status_t growth_check(struct growth *g, double seconds, const void *ou
     if ((status = hx_notice_refuse(g->name)) != HX_SUCCESS || (status = hx_group_refuse(comm, g->name)) != HX_SUCCESS)
         return status;
     env = comm->world->process.env;
-    if (env->trace && g->most)
-        return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "%s: HX_TRACE records a world that stays as it is: unset HX_TRACE", g->name));
     if (!env->store)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ENV, "%s: HX_STORE is not set: it is host:port/name, the address of coll_store and one of its "
                                                       "names", g->name));

@@ -60,6 +60,7 @@ void hx_growth_drop(struct hx_world *world, hx_status_t why)
     hx_comm_break(world->comms, why);
     hx_unlock();
     hx_progress_thread_end(world);
+    hx_trace_end(world, 0);
     hx_world_end(world, NULL);
     hx_world_close(world, 0);
     log_restore();

@@ -40,7 +40,7 @@ static hx_status_t world_refuse(struct hx_world *world, const char *name)
             status = hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "%s: %d requests are not freed, %d of them active", name, comm->requests,
                                                 hx_requests_active(comm)));
     }
-    if (status != HX_SUCCESS && HX_TRACING && world->trace)
+    if (status != HX_SUCCESS && HX_TRACING)
         hx_trace_write(world);
     return status;
 }
@@ -63,7 +63,7 @@ static hx_status_t world_close(struct hx_world *world, const char *name, int *st
         status = hx_call_make((struct hx_call){.name = name, .comm = world->comms, .in = token, .out = token,
                                                .key = hx_call_key_barrier(HX_FOR_FINALIZE)}, HX_BLOCKING, NULL);
     if (status == HX_ERR_MISMATCH && !world->comms->members.failed) { /* by HX_CHECK: the others go on */
-        if (HX_TRACING && world->trace)
+        if (HX_TRACING)
             hx_trace_write(world);
         hx_watch_set(world->process.shared, HX_LIFE_HERE);
         hx_registry.planner->quiet(world->comms->members.planner, !world->process.env->explain_world);

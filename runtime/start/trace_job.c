@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HX_TRACE in a job: made ready before the ranks meet, begun by all at once, written at the end.
+ * HX_TRACE in a job: made ready before the ranks meet, begun by all at once, written at the end. It is also written when it begins: so a rank
+ * that is killed leaves a file that tells which rank it was.
  *
  * Clocks: each kernel counts its own nanoseconds. Rank 0 exchanges a few messages with the first rank of every other
  * node:
@@ -18,6 +19,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define EXCHANGES 16
 
@@ -120,6 +124,16 @@ static hx_status_t clock_align(struct hx_world *world, struct hx_clock *clock, i
     return status;
 }
 
+/* No other process of any host has the same key. */
+static uint64_t process_key(void)
+{
+    static uint64_t key;
+
+    if (key == 0 && getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
+        key = hx_now_ns() << 22 ^ (uint64_t)getpid();
+    return key;
+}
+
 hx_status_t hx_trace_prepare(struct hx_world *world)
 {
     struct hx_trace *trace;
@@ -129,8 +143,9 @@ hx_status_t hx_trace_prepare(struct hx_world *world)
     world->trace = trace = calloc(1, sizeof(*trace));
     if (!trace)
         return hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory");
+    trace->process = process_key();
     trace->capacity = (uint64_t)world->process.env->trace_bytes / sizeof(struct hx_event);
-    trace->path = hx_trace_path(world->process.env->trace, world->process.rank);
+    trace->path = hx_trace_path(world->process.env->trace, world->process.rank, world->generation);
     trace->events = malloc(trace->capacity * sizeof(struct hx_event));
     if (!trace->path || !trace->events)
         return hx_fail(HX_ERR_NOMEM, "HX_TRACE: no memory for %lld bytes (HX_TRACE_BYTES)",
@@ -153,28 +168,42 @@ hx_status_t hx_trace_begin(struct hx_world *world)
     hx_comm_forget_bound(world->comms); /* the plans bound so far run untraced */
     trace->began = hx_now_ns();
     trace->core_wait = hx_core_wait_ns();
-    hx_lock(); /* another thread may be in hx_abort, which writes the trace */
-    hx_trace = trace;
+    hx_lock(); /* other threads may record other worlds, or write the traces in hx_abort */
+    world->process.trace = trace;
+    hx_traces++;
+    hx_trace_write(world);
     hx_unlock();
     return HX_SUCCESS;
 }
 
 void hx_trace_end(struct hx_world *world, int orderly)
 {
-    struct hx_trace *trace = hx_trace;
+    struct hx_trace *trace = world->process.trace;
     int64_t origin;
 
-    if (!trace || trace != world->trace)
+    if (!trace)
         return;
     hx_lock();
-    hx_trace = NULL; /* the calls that follow are not the program's */
+    world->process.trace = NULL; /* the calls that follow are not the program's */
+    hx_traces--;
     hx_unlock();
     if (orderly &&
         (clock_align(world, &trace->last, &origin) != HX_SUCCESS || hx_barrier(world->comms) != HX_SUCCESS))
         trace->last.at = 0;
     hx_lock();
+    trace->ended = 1;
     hx_trace_write(world);
     hx_unlock();
+}
+
+/* A world that has not started leaves no file behind. A file that is none, as a pipe or a device, stays. */
+static void file_close(const struct hx_trace *trace)
+{
+    struct stat is;
+
+    if (trace->began == 0 && fstat(fileno(trace->file), &is) == 0 && S_ISREG(is.st_mode))
+        unlink(trace->path);
+    fclose(trace->file);
 }
 
 void hx_trace_release(struct hx_world *world)
@@ -183,15 +212,13 @@ void hx_trace_release(struct hx_world *world)
 
     if (!trace)
         return;
-    if (hx_trace == trace)
-        hx_trace = NULL;
     for (int i = 0; i < trace->nplans; i++)
         free(trace->plans[i]);
     free(trace->plans);
+    if (trace->file)
+        file_close(trace);
     free(trace->events);
     free(trace->path);
-    if (trace->file)
-        fclose(trace->file);
     free(trace);
     world->trace = NULL;
 }

@@ -86,6 +86,39 @@ done
 "$tool" summary "$tmp"/h.[01] >/dev/null 2>"$tmp/err" || fail "summary of what a failed job left: exit $?"
 has "$tmp/err" "1 of 3 traces are missing (the first is of rank 2)" "missing rank"
 
+# ---- a rank dies, the others shrink and grow: each generation has files of its own, and the dead rank's can be read too
+export HX_SECRET=trace
+for nodes in 1 2; do
+    rm -f "$tmp"/e.*
+    HX_TRACE=$tmp/e HX_TIMEOUT=60 timeout 100 "$run" --elastic -n 3 --min 2 --nodes $nodes -- "$here/grown" elastic 50 >"$tmp/out" 2>"$tmp/err" ||
+        { fail "elastic, $nodes nodes: exit $?"; cat "$tmp/out" "$tmp/err" >&2; }
+    [ "$(cd "$tmp" && echo e.*)" = "e.0 e.0.g1 e.1 e.1.g1 e.2 e.2.g1" ] || fail "elastic, $nodes nodes: files are $(cd "$tmp" && echo e.*)"
+    holds 3 "hx_bcast=1,hx_allreduce=40" "$tmp"/e.*.g1
+    "$tool" summary "$tmp"/e.* >"$tmp/sum" 2>"$tmp/err" || { fail "elastic, $nodes nodes: summary: exit $?"; cat "$tmp/err" >&2; }
+    has "$tmp/err" "rank 1 ended without hx_finalize" "elastic, $nodes nodes"
+    [ "$(grep -c "ended without" "$tmp/err")" = 1 ] || { fail "elastic, $nodes nodes: who ended without hx_finalize?"; cat "$tmp/err" >&2; }
+    for line in "generation 0" "generation 1" "  rank 0 was rank 0 of generation 0" "  rank 1 was rank 2 of generation 0" "  rank 2 is new"; do
+        grep -qx "$line" "$tmp/sum" || { fail "elastic, $nodes nodes: no \"$line\""; cat "$tmp/sum" >&2; }
+    done
+    grep -q '"name":"wait for rank 1"' "$tmp/e.0" || fail "elastic, $nodes nodes: the trace of rank 0 does not show the wait for the rank that died"
+    "$tool" merge "$tmp/all" "$tmp"/e.* 2>"$tmp/err" || { fail "elastic, $nodes nodes: merge: exit $?"; cat "$tmp/err" >&2; }
+    "$tool" summary "$tmp/all" 2>/dev/null | diff - "$tmp/sum" >&2 || fail "elastic, $nodes nodes: the summary of the merged trace is another"
+    "$tool" summary "$tmp"/e.*.g1 2>&1 | grep -q "^3 ranks" || fail "elastic, $nodes nodes: no summary of generation 1 alone"
+    python3 - "$tmp/all" <<'END' || fail "elastic, $nodes nodes: the merged trace mixes its generations"
+import json, sys
+events = json.load(open(sys.argv[1]))["traceEvents"]
+generation = {e["pid"]: e["args"]["name"].split(",")[0] for e in events if e.get("name") == "process_name"}
+of = {"generation 0": [], "generation 1": []}
+for e in events:
+    of[generation[e["pid"]]].append(e)
+tracks = [{e["tid"] for e in part if "tid" in e} for part in of.values()]
+calls = [[e["ts"] for e in part if e.get("cat") == "call"] for part in of.values()]
+ids = [e["id"] for e in events if e["ph"] == "s"]
+steps = [t for e in of["generation 0"] if e.get("name") == "hx_allreduce" and e.get("cat") == "call" for t in [e["ts"]]]
+sys.exit(bool(tracks[0] & tracks[1]) or len(ids) != len(set(ids)) or not all(calls) or min(calls[1]) <= max(steps))
+END
+done
+
 # ---- bad input
 job "$tmp/no/such" -n 2 -- "$traced" 1 && fail "a trace that cannot be written is no error"
 has "$tmp/err" "HX_TRACE: cannot write $tmp/no/such.0: No such file or directory" "unwritable trace"

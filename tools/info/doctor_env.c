@@ -47,7 +47,7 @@ void doctor_settings(struct doctor_exam *exam)
     if (hx_env_load(&env, NULL) != HX_SUCCESS)
         doctor_find(exam, DOCTOR_FAIL, NULL, "%s", hx_last_detail());
     /* can this rank write its file? That of an earlier job may be there, another user's perhaps */
-    char *path = env.trace && *env.trace ? hx_trace_path(env.trace, doctor_own_rank()) : NULL;
+    char *path = env.trace && *env.trace ? hx_trace_path(env.trace, doctor_own_rank(), 0) : NULL;
     if (path && (access(path, F_OK) == 0 ? access(path, W_OK) : access(dirname(path), W_OK | X_OK)) != 0)
         doctor_find(exam, DOCTOR_FAIL, NULL, "HX_TRACE=%s: cannot write this rank's file: %s", env.trace, strerror(errno));
     free(path);
