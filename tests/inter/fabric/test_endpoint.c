@@ -694,40 +694,6 @@ static int word_await(struct world *w)
     return words_heard;
 }
 
-/* Rank 0 stops in the middle of a message. Rank 1 takes its receive back, and learns from another rank of its node meanwhile that rank 0 is
- * gone. From then on it does not wait for the rest. */
-static void case_lost_rest(struct world *w)
-{
-    const size_t bytes = 64 * MB;
-    struct hx_segment part = {mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), bytes};
-    _Atomic pid_t *sender = (void *)w->meet->blob[2]; /* no rank has that blob */
-    struct hx_net_op op;
-
-    if (w->me == 0) {
-        post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
-        for (int i = 0; i < 1000; i++)
-            turn(w);
-        atomic_store(sender, getpid());
-        raise(SIGSTOP);
-        take_back(w->net, &op);
-    } else {
-        double begun, took;
-        while (atomic_load(sender) == 0)
-            usleep(1000);
-        usleep(200000);
-        post(w, &op, HX_NET_RECV, 0, 1, &part, 1);
-        for (int i = 0; i < 1000; i++)
-            turn(w);
-        begun = hx_now_s();
-        while (!ops->cancel(w->net, &op, hx_now_s() - begun > 0.5))
-            ops->progress(w->net);
-        took = hx_now_s() - begun;
-        kill(atomic_load(sender), SIGCONT);
-        check(op.done < 0 && !w->net->broken);
-        check(took > 0.5 && took < 3);
-    }
-}
-
 /* Rank 0 counts rank 1 as gone, as after a network cut that has healed. It drops what it has to tell. When rank 1 tells it something, it can
  * answer again. */
 static void case_gone_asks(struct world *w)
@@ -936,14 +902,6 @@ static void test_peer_dies(void **state)
     assert_int_equal(job_run(providers[0], 0, 64 * MB, 2, case_peer_dies), 0);
 }
 
-static void test_lost_rest(void **state)
-{
-    (void)state;
-    if (strcmp(providers[0], "net") != 0)
-        skip(); /* the others take in the whole message, or cancel it */
-    assert_int_equal(job_run(providers[0], 0, 64 * MB, 2, case_lost_rest), 0);
-}
-
 static void test_connection_breaks(void **state)
 {
     (void)state;
@@ -1030,7 +988,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_region),     cmocka_unit_test(test_sleep),       cmocka_unit_test(test_gone_asks),
         cmocka_unit_test(test_claim),
         cmocka_unit_test(test_late_again), cmocka_unit_test(test_peer_dies),   cmocka_unit_test(test_one_dies),
-        cmocka_unit_test(test_lost_rest), cmocka_unit_test(test_connection_breaks),
+        cmocka_unit_test(test_connection_breaks),
         cmocka_unit_test(test_chunk_setting), cmocka_unit_test(test_child),
     };
 
