@@ -35,6 +35,11 @@ extern enum hxmpi_state hxmpi_state;
 /* One line on standard error, by this rank. */
 void hxmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* ---- everyone.c */
+
+/* Collective. Returns when all ranks of the job have the library. If one has not, the job stops. */
+void hxmpi_everyone_await(int rank, int size);
+
 /* ---- comms.c: communicators */
 
 struct hxmpi_comm {

@@ -125,6 +125,8 @@ static void start(int threads)
     hxmpi_stats_begin();
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size > 1)
+        hxmpi_everyone_await(rank, size);
     wanted = is_wanted(&why);
     if (why && rank == 0)
         hxmpi_say("%s", why);

@@ -18,7 +18,24 @@ off() {
     [ "$(grep -c 'rank [01]: 0 of [1-9][0-9]* collective calls served' "$tmp/err")" = 2 ] || why "$mpi $*: calls are served"
 }
 
+# partial MPI RANK: only this rank lacks the library, as if it ran on another node. The job stops, and one line names the rank
+partial() {
+    # shellcheck disable=SC2016
+    local start='[ "${PMIX_RANK:-$PMI_RANK}" = "$1" ] || export LD_PRELOAD="$2"; exec "$3" sums'
+    job "$1" 3 1 LD_PRELOAD= HXMPI_TIMEOUT=2 -- bash -c "$start" start "$2" "$(library "$1")" "$here/hard-$1"
+    local status=$?
+    [ $status != 0 ] && [ $status -lt 124 ] || why "$1: rank $2 without the library: exit $status"
+    [ "$(grep '^hierax-mpi:' "$tmp/err" | grep -c "rank $2 has not answered in MPI_Init")" = 1 ] ||
+        why "$1: rank $2 without the library: not one line about it"
+}
+
+printf '#include <stdio.h>\nint main(void) { puts("well"); return 0; }\n' >"$tmp/static.c"
+"${CC:-cc}" -static -o "$tmp/static" "$tmp/static.c" 2>/dev/null || echo "no static C library: static programs are not tested"
+
 for mpi in "${mpis[@]}"; do
+    for rank in 0 2; do
+        partial "$mpi" $rank
+    done
     for name in threads comms dups types fails; do
         part "$mpi" 2 1 $name
     done
@@ -30,6 +47,10 @@ for mpi in "${mpis[@]}"; do
     job "$mpi" 1 1 -- "$here/hard-$mpi" sums || why "$mpi: one rank: exit $?"
     [ "$(LD_PRELOAD=$(library "$mpi") "$here/hard-$mpi" never 2>&1)" = "hard: never: good" ] || fail "$mpi: a program that does not start MPI"
     [ "$(LD_PRELOAD=$(library "$mpi") /bin/echo well 2>&1)" = well ] || fail "$mpi: a program without MPI"
+    off "$mpi" 2 1 "HXMPI_TIMEOUT=0 is wrong" HXMPI_TIMEOUT=0 HXMPI=off
+    if [ -x "$tmp/static" ]; then
+        [ "$(LD_PRELOAD=$(library "$mpi") "$tmp/static" 2>&1)" = well ] || fail "$mpi: a static program"
+    fi
     job "$mpi" 2 1 -- "$here/overhead-$mpi" 20 200 || why "$mpi: overhead: exit $?"
     cat "$tmp/out"
 done
