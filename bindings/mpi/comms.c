@@ -287,20 +287,25 @@ const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm, int blocks)
     return of;
 }
 
-int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of)
+int hxmpi_error(MPI_Comm comm, const char *text)
 {
     static int class_of_hierax = MPI_ERR_OTHER;
     int code = MPI_ERR_OTHER;
 
-    if (status == HX_SUCCESS)
-        return MPI_SUCCESS;
     if (class_of_hierax == MPI_ERR_OTHER)
         PMPI_Add_error_class(&class_of_hierax);
     PMPI_Add_error_code(class_of_hierax, &code);
-    char text[MPI_MAX_ERROR_STRING];
-    snprintf(text, sizeof(text), "Hierax: %s: %s", hx_strerror(status), hx_error_detail(of->comm));
     PMPI_Add_error_string(code, text);
-    hxmpi_say("rank %d of %d: %s: %s", of->rank, of->size, hx_strerror(status), hx_error_detail(of->comm));
     PMPI_Comm_call_errhandler(comm, code);
     return code;
+}
+
+int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of)
+{
+    if (status == HX_SUCCESS)
+        return MPI_SUCCESS;
+    char text[MPI_MAX_ERROR_STRING];
+    snprintf(text, sizeof(text), "Hierax: %s: %s", hx_strerror(status), hx_error_detail(of->comm));
+    hxmpi_say("rank %d of %d: %s: %s", of->rank, of->size, hx_strerror(status), hx_error_detail(of->comm));
+    return hxmpi_error(comm, text);
 }

@@ -66,6 +66,8 @@ int hxmpi_comm_is_freed(const struct hxmpi_comm *of);
 hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, int ready);
 /* A call of Hierax on comm has returned this: what the MPI function returns. */
 int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of);
+/* A new error code of MPI with this text. Its error handler runs. */
+int hxmpi_error(MPI_Comm comm, const char *text);
 
 /* ---- types.c: operations and datatypes */
 
@@ -94,6 +96,10 @@ static inline int hxmpi_must_drive(void)
 }
 /* Make progress once; complete MPI's requests of calls that have ended. */
 void hxmpi_drive(void);
+
+/* MPI_Finalize: end the calls that the program has not completed, and release the requests that it has not freed. Local. */
+void hxmpi_started_end(void);
+void hxmpi_prepared_end(void); /* prepared.c */
 
 /* ---- during.c: Hierax makes progress during a blocking call of MPI */
 

@@ -10,29 +10,60 @@
  */
 #include "started.h"
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-enum { TAGS = 32768 }; /* MPI guarantees so many */
+enum { TAGS = 32768, WORD = 64 }; /* MPI guarantees so many tags. Hierax has fewer communicators */
 
 _Atomic int hxmpi_prepared;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct hxmpi_started *newest; /* list by older */
 static MPI_Comm self = MPI_COMM_NULL;
+static uint64_t tags[TAGS / WORD]; /* bits: which are in use */
+
+/* -1: all are in use. */
+static int tag_take(void)
+{
+    for (int i = 0; i < TAGS / WORD; i++)
+        if (~tags[i]) {
+            const int bit = __builtin_ctzll(~tags[i]);
+            tags[i] |= UINT64_C(1) << bit;
+            return i * WORD + bit;
+        }
+    return -1;
+}
+
+static void tag_give(int tag)
+{
+    tags[tag / WORD] &= ~(UINT64_C(1) << tag % WORD);
+}
 
 /* Make MPI's request, with a tag of its own. Returns 0 if MPI cannot make it. */
 static int receive_make(struct hxmpi_started *started)
 {
-    static unsigned tags;
     int good;
 
     pthread_mutex_lock(&mutex);
     if (self == MPI_COMM_NULL && PMPI_Comm_dup(MPI_COMM_SELF, &self) != MPI_SUCCESS)
         self = MPI_COMM_NULL;
-    started->tag = (int)(tags++ % TAGS);
-    good = self != MPI_COMM_NULL && PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, started->tag, self, &started->mpi) == MPI_SUCCESS;
+    started->tag = self == MPI_COMM_NULL ? -1 : tag_take();
+    good = started->tag >= 0 && PMPI_Recv_init(NULL, 0, MPI_BYTE, 0, started->tag, self, &started->mpi) == MPI_SUCCESS;
+    if (started->tag >= 0 && !good)
+        tag_give(started->tag);
     pthread_mutex_unlock(&mutex);
     return good;
+}
+
+/* Release the request that receive_make has made. */
+static int receive_drop(struct hxmpi_started *started)
+{
+    const int rc = PMPI_Request_free(&started->mpi);
+
+    pthread_mutex_lock(&mutex);
+    tag_give(started->tag);
+    pthread_mutex_unlock(&mutex);
+    return rc;
 }
 
 int hxmpi_prepared_open(struct call *call)
@@ -46,7 +77,7 @@ int hxmpi_prepared_open(struct call *call)
         return 1;
     }
     if (ready)
-        PMPI_Request_free(&started->mpi);
+        receive_drop(started);
     free(started);
     return 0;
 }
@@ -57,7 +88,7 @@ void hxmpi_prepared_drop(struct call *call)
 
     if (!started)
         return;
-    PMPI_Request_free(&started->mpi);
+    receive_drop(started);
     hx_comm_free(started->own);
     free(started);
     call->started = NULL;
@@ -112,6 +143,32 @@ static struct hxmpi_started *find(MPI_Request request, int removes)
     return found;
 }
 
+/* Release an entry that is in no list any more. Returns what MPI says about its request. */
+static int discard(struct hxmpi_started *started)
+{
+    const int rc = receive_drop(started);
+
+    hx_request_free(started->request);
+    hx_comm_free(started->own);
+    hxmpi_data_close(&started->data, 0);
+    if (started->call.fold)
+        hxmpi_fold_release(started->call.fold);
+    hxmpi_comm_release(started->call.of);
+    free(started);
+    atomic_fetch_sub_explicit(&hxmpi_prepared, 1, memory_order_relaxed);
+    hxmpi_freed_look();
+    return rc;
+}
+
+void hxmpi_prepared_end(void)
+{
+    while (newest) {
+        struct hxmpi_started *started = newest;
+        newest = started->older;
+        discard(started);
+    }
+}
+
 int MPI_Start(MPI_Request *request)
 {
     struct hxmpi_started *started = request ? find(*request, 0) : NULL;
@@ -136,20 +193,27 @@ int MPI_Startall(int n, MPI_Request requests[])
     return rc;
 }
 
+/* MPI allows neither of these for a collective that has started. */
+
 int MPI_Request_free(MPI_Request *request)
 {
-    struct hxmpi_started *started = request ? find(*request, 1) : NULL;
+    struct hxmpi_started *started;
+    int rc = MPI_SUCCESS;
 
+    if (request && hxmpi_started_refuses(*request, "MPI_Request_free", &rc))
+        return rc;
+    started = request ? find(*request, 1) : NULL;
     if (!started)
         return PMPI_Request_free(request);
-    hx_request_free(started->request);
-    hx_comm_free(started->own);
-    hxmpi_data_close(&started->data, 0);
-    if (started->call.fold)
-        hxmpi_fold_release(started->call.fold);
-    hxmpi_comm_release(started->call.of);
-    free(started);
-    atomic_fetch_sub_explicit(&hxmpi_prepared, 1, memory_order_relaxed);
-    hxmpi_freed_look();
-    return PMPI_Request_free(request);
+    *request = MPI_REQUEST_NULL;
+    return discard(started);
+}
+
+int MPI_Cancel(MPI_Request *request)
+{
+    int rc = MPI_SUCCESS;
+
+    if (request && hxmpi_started_refuses(*request, "MPI_Cancel", &rc))
+        return rc;
+    return PMPI_Cancel(request);
 }

@@ -74,6 +74,8 @@ static int ended(MPI_Comm comm, int key, void *value, void *extra)
     hxmpi_stats_print(rank);
     if (hxmpi_state != HXMPI_ON)
         return MPI_SUCCESS;
+    hxmpi_started_end();
+    hxmpi_prepared_end();
     hxmpi_comms_end();
     hxmpi_state = HXMPI_OFF;
     hxmpi_always = 0;

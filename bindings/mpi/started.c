@@ -8,7 +8,9 @@
  */
 #include "started.h"
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 _Atomic int hxmpi_outstanding;
 int hxmpi_always;
@@ -16,6 +18,7 @@ int hxmpi_always;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct hxmpi_started *first, *last; /* calls that are not finished, in the order of their start */
 static unsigned long numbers;
+static int is_ending; /* MPI_Finalize has begun */
 static _Atomic(struct hxmpi_started *) ended_ones; /* complete in Hierax; finish() has yet to run. A list by next_ended */
 
 /* ---- datatypes and operations that the program has freed while calls may still use them */
@@ -188,6 +191,12 @@ void hxmpi_started_begin(struct hxmpi_started *started, hx_status_t status)
     ended(started->status, started);
 }
 
+/* The communicator whose error handler is meant. */
+static MPI_Comm handler_of(const struct call *call)
+{
+    return hxmpi_comm_is_freed(call->of) ? MPI_COMM_WORLD : call->comm;
+}
+
 static void unlist(struct hxmpi_started *started)
 {
     pthread_mutex_lock(&mutex);
@@ -212,7 +221,11 @@ static void finish(struct hxmpi_started *started)
         if (started->call.fold)
             hxmpi_fold_release(started->call.fold);
     }
-    started->rc = hxmpi_result(hxmpi_comm_is_freed(of) ? MPI_COMM_WORLD : started->call.comm, started->status, &ran);
+    if (!is_ending)
+        started->rc = hxmpi_result(handler_of(&started->call), started->status, &ran);
+    else if (started->status != HX_SUCCESS) /* no error handler any more: the program has not waited for the call */
+        hxmpi_say("rank %d of %d: MPI_Finalize was called before a collective was complete, and it fails: %s: %s", of->rank, of->size,
+                  hx_strerror(started->status), hx_error_detail(ran.comm));
     hxmpi_comm_release(of);
     unlist(started);
     if (started->own)
@@ -234,4 +247,49 @@ void hxmpi_drive(void)
         finish(started);
         started = next;
     }
+}
+
+/* ---- wrong programs */
+
+int hxmpi_started_refuses(MPI_Request request, const char *function, int *rc)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    char text[MPI_MAX_ERROR_STRING];
+
+    if (!atomic_load_explicit(&hxmpi_outstanding, memory_order_relaxed) || request == MPI_REQUEST_NULL)
+        return 0;
+    hxmpi_drive();
+    pthread_mutex_lock(&mutex);
+    for (const struct hxmpi_started *started = first; started && comm == MPI_COMM_NULL; started = started->next)
+        if (started->mpi == request)
+            comm = handler_of(&started->call);
+    pthread_mutex_unlock(&mutex);
+    if (comm == MPI_COMM_NULL)
+        return 0;
+    snprintf(text, sizeof(text), "Hierax: %s: the collective of this request is not complete; complete it first, for example by MPI_Wait", function);
+    *rc = hxmpi_error(comm, text);
+    return 1;
+}
+
+/* Make progress until no call is outstanding, for some seconds at most. */
+static void drive_for(double seconds)
+{
+    enum { STEP_NS = 50000 };
+
+    for (double left = seconds; hxmpi_outstanding && left > 0; left -= STEP_NS * 1e-9) {
+        hxmpi_drive();
+        hxmpi_progress(NULL);
+        nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
+    }
+}
+
+void hxmpi_started_end(void)
+{
+    enum { PATIENCE_S = 2 }; /* other ranks may have yet to take part. Then the calls fail */
+
+    is_ending = 1;
+    drive_for(PATIENCE_S);
+    for (const struct hxmpi_started *started = first; started; started = started->next)
+        hx_comm_revoke(started->own ? started->own : started->call.of->comm);
+    drive_for(PATIENCE_S);
 }

@@ -40,6 +40,8 @@ int hxmpi_started_open(struct call *call, const struct hxmpi_data *data);
 void hxmpi_started_drop(struct hxmpi_started *started);
 /* Hierax has begun the call; or it has refused, with this status, to start a persistent one. The data is no longer the caller's. */
 void hxmpi_started_begin(struct hxmpi_started *started, hx_status_t status);
+/* Is this the request of a collective that is not complete? Then 1, and an error for this function of MPI: the error handler runs. */
+int hxmpi_started_refuses(MPI_Request request, const char *function, int *rc);
 /* Free what the program has freed and no call uses any more. */
 void hxmpi_freed_look(void);
 /* Numbers order the calls and the objects that the program frees. */
