@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A communicator of MPI, and the one of Hierax that serves it. It is made at the first call, so a duplicate that is only freed costs
- * nothing. It stands in an attribute of the communicator of MPI, which deletes the attribute when it frees the communicator. */
+/* A communicator of MPI, and the one of Hierax that serves it. Both are made at the same time, because a non-blocking call cannot wait until
+ * all ranks are there to make one. The number of communicators of Hierax is limited. So if a rank has many of them, the next ones are made in
+ * the first blocking collective. The one of Hierax stands in an attribute of the communicator of MPI, which deletes the attribute when it
+ * frees the communicator. */
 #include "hxmpi.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,7 +11,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { EARLY_MOST = 100 }; /* communicators of hxmpi_comm_new that may live at the same time; over cxi there are 254 in all */
+
 static hx_comm_t *world;
+static atomic_int early; /* made by hxmpi_comm_new, and not freed */
 static int has_threads, keyval = MPI_KEYVAL_INVALID;
 static MPI_Comm quiet = MPI_COMM_NULL; /* of all ranks; no rank sends in it */
 
@@ -41,6 +46,8 @@ void hxmpi_progress(void *ctx)
 /* Free an entry that nothing uses any more. */
 static void discard(struct hxmpi_comm *of)
 {
+    if (of->is_early)
+        atomic_fetch_sub_explicit(&early, 1, memory_order_relaxed);
     if (!of->comm || of->comm == world || hxmpi_state != HXMPI_ON) {
         free(of);
         return;
@@ -223,13 +230,14 @@ hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, int ready
     return made;
 }
 
-static void comm_make(MPI_Comm comm, struct hxmpi_comm *of)
+/* may: this rank can take one more. */
+static void comm_make(MPI_Comm comm, struct hxmpi_comm *of, int may)
 {
     int *ranks = malloc((size_t)of->size * sizeof(*ranks));
     const hx_status_t found = ranks ? members(comm, ranks, of->size) : HX_ERR_NOMEM;
 
     of->cause = found == HX_ERR_ARG ? HXMPI_CAUSE_FOREIGN : HXMPI_CAUSE_MEMBERS;
-    if (found != HX_ERR_ARG && agree(found == HX_SUCCESS, comm)) { /* all members are here now: the next call does not wait long */
+    if (found != HX_ERR_ARG && agree(found == HX_SUCCESS && may, comm)) { /* all members are here now: the next call does not wait long */
         if (has_threads)
             turn_take(comm);
         of->comm = group_make(comm, ranks, of->size);
@@ -239,7 +247,10 @@ static void comm_make(MPI_Comm comm, struct hxmpi_comm *of)
     free(ranks);
 }
 
-static struct hxmpi_comm *make(MPI_Comm comm, int blocks)
+/* When a communicator of Hierax is made: never, since the call cannot wait; if this rank has few of them; in any case. */
+enum wish { CANNOT, MAY, MUST };
+
+static struct hxmpi_comm *make(MPI_Comm comm, enum wish wish)
 {
     static struct hxmpi_comm not_yet = {.cause = HXMPI_CAUSE_FIRST};
     struct hxmpi_comm *of = calloc(1, sizeof(*of));
@@ -256,14 +267,30 @@ static struct hxmpi_comm *make(MPI_Comm comm, int blocks)
         of->cause = HXMPI_CAUSE_ALONE;
     else if (comm == MPI_COMM_WORLD)
         of->comm = world;
-    else if (blocks)
-        comm_make(comm, of);
-    else {
+    else if (wish == CANNOT)
+        of->cause = HXMPI_CAUSE_FIRST;
+    else
+        comm_make(comm, of, wish == MUST || atomic_load_explicit(&early, memory_order_relaxed) < EARLY_MOST);
+    if (wish == MAY && !of->comm && of->cause == HXMPI_CAUSE_MEMBERS)
+        of->cause = HXMPI_CAUSE_FIRST;
+    if (of->cause == HXMPI_CAUSE_FIRST) {
         free(of);
         return &not_yet;
     }
     PMPI_Comm_set_attr(comm, keyval, of);
     return of;
+}
+
+void hxmpi_comm_new(MPI_Comm comm)
+{
+    if (hxmpi_state != HXMPI_ON || comm == MPI_COMM_NULL)
+        return;
+    later_free();
+    struct hxmpi_comm *of = make(comm, MAY);
+    if (of && of->comm) {
+        of->is_early = 1;
+        atomic_fetch_add_explicit(&early, 1, memory_order_relaxed);
+    }
 }
 
 const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm, int blocks)
@@ -279,7 +306,7 @@ const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm, int blocks)
     later_free();
     if (PMPI_Comm_get_attr(comm, keyval, &of, &found) != MPI_SUCCESS)
         return NULL; /* no communicator: MPI says so */
-    if (!found && (!(of = make(comm, blocks)) || of->cause == HXMPI_CAUSE_FIRST))
+    if (!found && (!(of = make(comm, blocks ? MUST : CANNOT)) || of->cause == HXMPI_CAUSE_FIRST))
         return of;
     last.comm = comm;
     last.freed = now;

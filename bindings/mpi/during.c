@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Blocking calls of MPI that have no non-blocking form, such as MPI_Win_fence and MPI_Comm_split. While this process is in one of them, a
- * thread makes progress on the calls of Hierax. The thread starts at the first such call, and sleeps between them.
+ * thread makes progress on the calls of Hierax. The thread starts at the first such call. It sleeps if there was none for a millisecond: to
+ * wake it takes longer than a short call, such as MPI_Put.
  *
  * The thread calls only one function of MPI: MPI_Reduce_local, in a reduction with an operation of the program.
  */
@@ -10,26 +11,37 @@
 #include <signal.h>
 #include <time.h>
 
-#define STEP_NS 50000
+enum { STEP_NS = 50000, STEPS_AWAKE = 20 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static pthread_t thread;
 static enum { NONE, RUNS, FAILED, ENDS } state;
 static int inside; /* threads of the program that are in such calls */
+static unsigned long begun; /* such calls */
+static int sleeps;
 
 static void *thread_main(void *arg)
 {
+    unsigned long seen = 0;
+    int idle = 0;
+
     (void)arg;
     pthread_mutex_lock(&mutex);
     while (state != ENDS) {
-        if (!inside) {
+        const int works = inside || begun != seen;
+        seen = begun;
+        idle = works ? 0 : idle + 1;
+        if (idle > STEPS_AWAKE) {
+            sleeps = 1;
             pthread_cond_wait(&work, &mutex);
+            sleeps = 0;
             continue;
         }
         pthread_mutex_unlock(&mutex);
         nanosleep(&(struct timespec){.tv_nsec = STEP_NS}, NULL);
-        hx_progress();
+        if (works)
+            hx_progress();
         pthread_mutex_lock(&mutex);
     }
     pthread_mutex_unlock(&mutex);
@@ -53,7 +65,9 @@ void hxmpi_during_begin(void)
     pthread_mutex_lock(&mutex);
     if (state == NONE)
         thread_start();
-    if (inside++ == 0)
+    inside++;
+    begun++;
+    if (sleeps)
         pthread_cond_signal(&work);
     pthread_mutex_unlock(&mutex);
 }

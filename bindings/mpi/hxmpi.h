@@ -46,6 +46,7 @@ struct hxmpi_comm {
     hx_comm_t *comm; /* NULL: MPI makes the calls on it */
     int cause;       /* then: why, an index of hxmpi_causes */
     int rank, size;
+    int is_early;            /* made by hxmpi_comm_new */
     int users, freed;        /* users: started calls that use it; freed: 1: the program has freed it */
     struct hxmpi_comm *next; /* of those to be freed */
 };
@@ -55,9 +56,11 @@ hx_status_t hxmpi_comms_begin(hx_comm_t *world, int threads);
 void hxmpi_comms_end(void);
 /* While a call of Hierax waits, the messages of MPI go on. */
 void hxmpi_progress(void *ctx);
-/* The entry of comm. blocks: the call may wait for the other ranks, so the first such call makes the communicator. Until then a non-blocking
- * call gets an entry without a communicator. NULL if Hierax does not run. */
+/* The entry of comm. blocks: the call may wait for the other ranks. If hxmpi_comm_new has not made the communicator, the first such call makes
+ * it. Until then a non-blocking call gets an entry without a communicator. NULL if Hierax does not run. */
 const struct hxmpi_comm *hxmpi_comm_of(MPI_Comm comm, int blocks);
+/* The program has made comm, or MPI_COMM_NULL, in a blocking call. Collective. */
+void hxmpi_comm_new(MPI_Comm comm);
 /* A started call holds the entry until it has ended, even if the program frees the communicator meanwhile. */
 void hxmpi_comm_hold(const struct hxmpi_comm *of);
 void hxmpi_comm_release(const struct hxmpi_comm *of);

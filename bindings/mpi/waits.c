@@ -98,8 +98,16 @@ LOOK(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 LOOK(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
      (source, tag, comm, flag, message, status))
 LOOK(Win_test, (MPI_Win win, int *flag), (win, flag))
+LOOK(Win_sync, (MPI_Win win), (win)) /* of a loop that waits for another rank in shared memory */
 #if MPI_VERSION >= 4
 LOOK(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
+#endif
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+LOOK(Request_get_status_all, (int n, const MPI_Request requests[], int *flag, MPI_Status *statuses), (n, requests, flag, statuses))
+LOOK(Request_get_status_any, (int n, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+     (n, requests, index, flag, status))
+LOOK(Request_get_status_some, (int n, const MPI_Request requests[], int *count, int indices[], MPI_Status *statuses),
+     (n, requests, count, indices, statuses))
 #endif
 
 /* ---- messages */
