@@ -52,6 +52,13 @@ for word in HX_ERR_PEER_DEAD HX_BFLOAT16 HX_MAXLOC HX_IN_PLACE hx_bootstrap_t hx
 done
 grep -q 'bitwise' man/hx_allreduce.3 || fault "hx_allreduce's comment is not on its page"
 
+# ---- the causes that leave a call of an MPI program to its MPI
+causes=$(sed -n 's/^    ROW([A-Z]*, "\(.*\)").*/\1/p' "$top_srcdir/bindings/mpi/hxmpi.h" | grep -vx served)
+[ "$(wc -l <<<"$causes")" -ge 8 ] || fault "the causes of hxmpi.h are not all found"
+while read -r cause; do
+    plain man/hierax-mpi.7 | grep -qF "$cause" || fault "hierax-mpi.7 does not tell the cause \"$cause\""
+done <<<"$causes"
+
 # ---- settings and counters
 for setting in $(env -i tests/runtime/base/print_env | sed -n 's/^| `\(HX_[A-Z_]*\)`.*/\1/p') \
     $(sed -n 's/^HX_COUNTER(\([a-z_]*\),.*/\1/p' "$top_srcdir/runtime/base/counter.def"); do

@@ -3,7 +3,7 @@
 man_tools = man/coll_run.1 man/coll_bench.1 man/coll_plan.1 man/coll_tune.1 man/coll_info.1 man/coll_compare.1 man/coll_report.1 \
     man/coll_trace.1 man/coll_store.1
 man_api = man/hierax_start.3 man/hierax_requests.3 man/hierax_types.3
-man_topics = man/hierax-launch.7 man/hierax-operations.7 man/hierax-python.7 man/hierax-security.7 man/hierax-tuning.7 \
+man_topics = man/hierax-launch.7 man/hierax-mpi.7 man/hierax-operations.7 man/hierax-python.7 man/hierax-security.7 man/hierax-tuning.7 \
     man/hierax-tutorial.7
 man_MANS = $(man_tools) $(man_api) $(man_topics) man/hierax.7
 man_needs = $(srcdir)/tools/man/manpages.awk config.status # config.status has the version
