@@ -25,6 +25,8 @@ static inline int begin(struct call *call)
 static inline int served(struct call *call, hx_status_t status)
 {
     hxmpi_count(call->what, HXMPI_CAUSE_SERVED);
+    if (FORM == HXMPI_BLOCKS)
+        hxmpi_stats_blocked(call->since);
     if (call->fold)
         hxmpi_fold_release(call->fold);
     call->rc = hxmpi_result(call->comm, status, call->of);

@@ -33,7 +33,12 @@ typedef MPI_Aint displ_t;
 #define PREPARE(call) (hxmpi_prepared_open(call) || declined(call, HXMPI_CAUSE_MEMBERS))
 #elif !defined(HXMPI_STARTED)
 #define FUNCTION(name) PASTE(MPI_, name, SUFFIX)
-#define PASS_ON(name, ...) DURING(PASTE(PMPI_, name, SUFFIX)(__VA_ARGS__))
+#define PASS_ON(name, ...)                                                                                                           \
+    __extension__({                                                                                                                  \
+        const int passed_ = DURING(PASTE(PMPI_, name, SUFFIX)(__VA_ARGS__));                                                         \
+        hxmpi_stats_blocked(call.since);                                                                                             \
+        passed_;                                                                                                                     \
+    })
 #define FORM HXMPI_BLOCKS
 #define REQUEST(declaration) /* the last parameter */
 #define HX(name) hx_##name
@@ -53,6 +58,6 @@ typedef MPI_Aint displ_t;
 #define HX_REQUEST , &call.started->request
 #define SERVED(call, data, hx_call) (hxmpi_started_open(call, data) ? started(call, hx_call, request) : no_memory(call))
 #endif
-#define CALL(name) {.what = HXMPI_##name + FORM * HXMPI_NCOLLECTIVES, .comm = comm}
+#define CALL(name) {.what = HXMPI_##name + FORM * HXMPI_NCOLLECTIVES, .comm = comm, .since = hxmpi_stats_since()}
 
 #endif

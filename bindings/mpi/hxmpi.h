@@ -166,6 +166,14 @@ static inline void hxmpi_count(int what, enum hxmpi_cause cause)
     if (hxmpi_stats_wanted)
         hxmpi_stats_add(what, cause);
 }
+/* Nanoseconds on a clock that only counts forward; 0 if nothing is counted. */
+unsigned long hxmpi_stats_clock(void);
+/* A blocking collective, of Hierax or of MPI, has begun at this time and ends now. */
+void hxmpi_stats_blocked(unsigned long since);
+static inline unsigned long hxmpi_stats_since(void)
+{
+    return hxmpi_stats_wanted ? hxmpi_stats_clock() : 0;
+}
 void hxmpi_stats_print(int rank);
 
 #endif

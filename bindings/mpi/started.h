@@ -10,6 +10,7 @@ struct call {
     int what; /* hxmpi_count */
     MPI_Comm comm;
     const struct hxmpi_comm *of;
+    unsigned long since;     /* hxmpi_stats_clock */
     struct hxmpi_fold *fold; /* of a reduction, or NULL */
     int rc;                  /* if it was served */
     struct hxmpi_started *started; /* of a non-blocking or persistent call; or NULL */

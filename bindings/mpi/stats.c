@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HXMPI_STATS=1: how many calls Hierax has served, and why it has not served the others. */
+/* HXMPI_STATS=1: how many calls Hierax has served, why it has not served the others, and how long the blocking ones took. */
 #include "hxmpi.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BLOCKS(name, starts) "MPI_" #name,
 #define STARTS(name, starts) "MPI_" #starts,
@@ -13,6 +14,7 @@ static const char *const names[] = {HXMPI_COLLECTIVES(BLOCKS) HXMPI_COLLECTIVES(
 static const char *const texts[] = {HXMPI_CAUSES(TEXT)};
 
 static unsigned long counts[HXMPI_FORMS * HXMPI_NCOLLECTIVES][HXMPI_NCAUSES];
+static unsigned long blocked_ns;
 int hxmpi_stats_wanted;
 
 void hxmpi_stats_begin(void)
@@ -29,6 +31,20 @@ void hxmpi_stats_add(int what, enum hxmpi_cause cause)
     __atomic_fetch_add(&counts[what][cause], 1, __ATOMIC_RELAXED);
 }
 
+unsigned long hxmpi_stats_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1000000000UL * (unsigned long)now.tv_sec + (unsigned long)now.tv_nsec;
+}
+
+void hxmpi_stats_blocked(unsigned long since)
+{
+    if (since)
+        __atomic_fetch_add(&blocked_ns, hxmpi_stats_clock() - since, __ATOMIC_RELAXED);
+}
+
 void hxmpi_stats_print(int rank)
 {
     unsigned long calls = 0, served = 0;
@@ -42,5 +58,6 @@ void hxmpi_stats_print(int rank)
             if (counts[c][cause])
                 fprintf(stderr, "hierax-mpi: rank %d: %-29s %10lu  %s\n", rank, names[c], counts[c][cause], texts[cause]);
         }
-    fprintf(stderr, "hierax-mpi: rank %d: %lu of %lu collective calls served\n", rank, served, calls);
+    fprintf(stderr, "hierax-mpi: rank %d: %lu of %lu collective calls served, %.6f s in blocking ones\n", rank, served, calls,
+            1e-9 * (double)blocked_ns);
 }
