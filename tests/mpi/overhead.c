@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How long MPI_Allreduce through libhierax-mpi takes, and how long hx_allreduce on the same communicator. The program has a function
- * hx_allreduce of its own, which the preloaded library finds first: it notes the communicator, and counts.
+ * hx_allreduce of its own, which the preloaded library finds first: it notes the communicator, and counts. Also how long MPI_Wait and PMPI_Wait
+ * take while no call of Hierax is open.
  *
  * usage: overhead BATCHES CALLS    batches of both in turn; prints medians over the batches
  */
@@ -66,14 +67,24 @@ static double hierax_batch(int calls, int count, double mine)
     return (now_ns() - start) / calls;
 }
 
+static double wait_batch(int (*wait)(MPI_Request *, MPI_Status *), int calls)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    const double start = now_ns();
+
+    for (int i = 0; i < calls; i++)
+        wait(&request, MPI_STATUS_IGNORE);
+    return (now_ns() - start) / calls;
+}
+
 int main(int argc, char **argv)
 {
     int rank, size, batches = argc > 2 ? atoi(argv[1]) : 0, calls = argc > 2 ? atoi(argv[2]) : 0;
 
+    real = (allreduce_t *)dlsym(RTLD_NEXT, "hx_allreduce"); /* on several nodes MPI_Init calls it */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    real = (allreduce_t *)dlsym(RTLD_NEXT, "hx_allreduce");
     double *served = calloc((size_t)batches + 1, sizeof(*served)), *direct = calloc((size_t)batches + 1, sizeof(*direct));
     if (!real || batches < 1 || calls < 1 || !served || !direct) {
         fprintf(stderr, "overhead: %s\n", real ? "usage: overhead BATCHES CALLS" : "libhierax-mpi is not preloaded");
@@ -93,6 +104,14 @@ int main(int argc, char **argv)
         if (rank == 0)
             printf("overhead: %d B, %d ranks: MPI_Allreduce served %.0f ns, hx_allreduce %.0f ns, difference %.0f ns\n", 8 * count, size, s,
                    d, s - d);
+    }
+    for (int b = 0; b < batches; b++) {
+        served[b] = wait_batch(MPI_Wait, 10 * calls);
+        direct[b] = wait_batch(PMPI_Wait, 10 * calls);
+    }
+    if (rank == 0) {
+        const double waits = median(served, batches), by_mpi = median(direct, batches);
+        printf("overhead: MPI_Wait of no request %.1f ns, PMPI_Wait %.1f ns, difference %.1f ns\n", waits, by_mpi, waits - by_mpi);
     }
     free(served);
     free(direct);
