@@ -37,7 +37,7 @@ for mpi in "${mpis[@]}"; do
         partial "$mpi" $rank
     done
     for name in threads comms dups types fails; do
-        job_s=300 part "$mpi" 2 1 $name
+        job_seconds=300 part "$mpi" 2 1 $name
     done
     part "$mpi" 2 2 comms
     off "$mpi" 2 1 "" HXMPI=off

@@ -13,7 +13,7 @@ done
 # library MPI: to preload
 library() { echo "$top_builddir/mpi/libhierax-$1.so"; }
 
-# job MPI N NODES [NAME=VALUE...] -- COMMAND...: with the library preloaded, or with what LD_PRELOAD=... names. job_s: seconds at most
+# job MPI N NODES [NAME=VALUE...] -- COMMAND...: with the library preloaded, or with what LD_PRELOAD=... names. job_seconds: at most
 job() {
     local mpi=$1 n=$2 variables=("LD_PRELOAD=$(library "$1")") options=() variable
     [ "$3" = 1 ] || variables+=("HX_NODES=$3")
@@ -24,7 +24,7 @@ job() {
     done
     shift
     [ "$mpi" = mpich ] || options=(--oversubscribe)
-    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 "${job_s:-120}" "$(launcher "$mpi")" "${options[@]}" -n "$n" \
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout -k 5 "${job_seconds:-120}" "$(launcher "$mpi")" "${options[@]}" -n "$n" \
         env "${variables[@]}" "$@" </dev/null >"$tmp/out" 2>"$tmp/err"
 }
 

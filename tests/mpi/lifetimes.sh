@@ -25,7 +25,7 @@ for mpi in "${mpis[@]}"; do
         ends "$mpi" 3 $nodes starts_alone "MPI_Finalize was called before a collective was complete"
         ends "$mpi" 3 $nodes starts_alone_in_world "MPI_Finalize was called before a collective was complete"
     done
-    job_s=600 job "$mpi" 2 1 -- "$here/lifetimes-$mpi" inits "$inits" || why "$mpi: inits: exit $?"
+    job_seconds=600 job "$mpi" 2 1 -- "$here/lifetimes-$mpi" inits "$inits" || why "$mpi: inits: exit $?"
     has "$tmp/out" "lifetimes: inits: good" "$mpi: inits"
 done
 finish
