@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# Programs that were not written for Hierax, for suites.sh: how to run them, and what their results are.
+# Programs that were not written for Hierax, for suites.sh and programs.sh: how to run them, and what their results are.
 # A program is a row: its name, its MPI (of Debian's package), what must be there, and the package that has it.
 programs="
 melt    openmpi /usr/share/lammps/examples/melt/in.melt       lammps-examples
