@@ -3,6 +3,7 @@
 #include "hier/planner.h"
 #include "runtime/base/error.h"
 #include "runtime/base/memcpy.h"
+#include "runtime/plan/graph.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -99,8 +100,10 @@ static void candidate_add(struct candidate_list *list, const struct hx_candidate
         return;
     if (list->n < HX_MAX_CANDIDATES && hx_candidate_fits(candidate, list->planner->shape))
         list->items[list->n++] = *candidate;
-    if (list->n > 0)
+    if (list->n > 0) {
         list->items[list->n - 1].exact = list->folding == HX_FOLDS_EXACTLY;
+        list->items[list->n - 1].graph = list->planner->graph;
+    }
     if (list->planner->wire && !candidate->wire) { /* the same, in fewer bits between nodes */
         struct hx_candidate coded = *candidate;
         coded.wire = list->planner->wire;
@@ -284,7 +287,7 @@ static const char *levels_lack(const struct hx_planner *planner, enum hx_coll co
         return NULL;
     if (!hx_candidate_composes(coll, shape))
         return "flat, because a composed plan needs consecutive ranks on each node";
-    if (hx_coll_has_pair_counts(coll) && SLOT_BYTES_OF_COUNT * (size_t)shape->nranks > planner->live_bytes)
+    if (hx_coll_has_pair_counts(coll) && SLOT_BYTES_OF_COUNT * (planner->graph ? planner->graph->most : (size_t)shape->nranks) > planner->live_bytes)
         return "flat, because the slots of a rank have no room for the counts of all ranks";
     if (hx_coll_has_pair_counts(coll) && shape->max_local >= HX_MATCH_STAGES)
         return "flat, because a node has more ranks than a plan can have lanes";
@@ -341,6 +344,7 @@ void hx_planner_traits(struct hx_planner *planner, struct hx_traits traits)
 {
     planner->cost.shared_alloc = traits.shared_alloc;
     planner->wire = traits.wire;
+    planner->graph = traits.graph;
     if (traits.wire)
         planner->wire_part = (double)hx_wire_bytes(traits.wire, (size_t)traits.wire->block) / (traits.wire->block * (double)traits.wire_elem_bytes);
 }

@@ -26,7 +26,7 @@ static void plan_evict(struct hx_planner *planner)
 
 static int candidates_equal(const struct hx_candidate *a, const struct hx_candidate *b)
 {
-    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->channels == b->channels && a->ordered == b->ordered && a->flat == b->flat && a->wire == b->wire &&
+    return a->coll == b->coll && a->root == b->root && a->lanes == b->lanes && a->channels == b->channels && a->ordered == b->ordered && a->flat == b->flat && a->wire == b->wire && a->graph == b->graph &&
            a->first == b->first && a->inter == b->inter && a->last == b->last;
 }
 

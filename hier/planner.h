@@ -58,6 +58,7 @@ struct hx_planner {
     int explain, quiet, check, single_copy;
     const struct hx_wire *wire; /* of the call: sums may cross between nodes in this format; NULL: only as they are */
     double wire_part;           /* then: bytes of codes, in parts of those of the vector */
+    struct hx_graph *graph;     /* of the call, if it is a neighbourhood collective; else NULL */
     char provider[HX_TABLE_PROVIDER_BYTES]; /* libfabric's name of it; "" on one node */
     const struct hx_table_entry *table;     /* tuned choices, in the caller's memory */
     int table_n;

@@ -483,6 +483,60 @@ HX_CALL hx_status_t hx_alltoall(const void *in, void *out, size_t count, hx_dtyp
 HX_CALL hx_status_t hx_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                  const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
 
+/* As hx_alltoallv, but each block has a datatype of its own. stypes[r] is of the block for rank r,
+ * rtypes[r] of the block from rank r. A block has as many bytes on both ranks; its datatypes may
+ * differ. sdispls and rdispls are in bytes. The arrays may go when the call has returned, also
+ * with hx_ialltoallw. Blocking.
+ * Errors: those of hx_alltoallv. HX_ERR_STATE while a group is open. */
+HX_CALL hx_status_t hx_alltoallw(const void *in, const size_t *scounts, const size_t *sdispls, const hx_dtype_t *stypes, void *out,
+                                 const size_t *rcounts, const size_t *rdispls, const hx_dtype_t *rtypes, hx_comm_t *comm);
+
+/* Create a communicator of the same ranks, with a graph for neighborhood collectives. In these, this
+ * rank receives from its sources and sends to its destinations. sources: nsources ranks. destinations:
+ * ndestinations ranks. A rank may be named more than once, and may name itself. If one rank names
+ * another as a destination k times, the other must name it as a source k times. The i-th block
+ * for it then arrives as the i-th block from this rank. A list may be NULL if it is empty. Other collectives work on *out as on
+ * comm. Every rank knows the whole graph: 16 bytes for each edge. Blocking; all ranks of comm
+ * call it.
+ * Errors: those of hx_comm_dup. HX_ERR_ARG also for a rank out of range, on this rank alone. All ranks
+ * get HX_ERR_ARG if lists do not match, or if one rank names another more than 1024 times. The same
+ * holds for more than 2147483647 edges. */
+HX_CALL hx_status_t hx_comm_graph(hx_comm_t *comm, int nsources, const int *sources, int ndestinations, const int *destinations,
+                                  hx_comm_t **out);
+
+/* ---- neighborhood collectives ------------------------------------------------------------------------------------
+ * comm: of hx_comm_graph. All of its ranks call the function, also those without neighbors.
+ * Between two nodes, short blocks of all their ranks travel in few messages. HX_IN_PLACE is not
+ * possible. Arrays of counts and displacements may go when the call has returned, also if it
+ * does not block. A rank may return before others have entered the call. While a group is
+ * open, these functions return HX_ERR_STATE. */
+
+/* Send the same block to all destinations. in: count elements. out: a block of count elements from
+ * each source, in the order of hx_comm_graph. Blocking.
+ * Errors: those of hx_allreduce, but for ranks that call another function. HX_ERR_ARG also if comm
+ * has no graph, or in or out is HX_IN_PLACE. If the counts of two ranks do not match: as
+ * hx_alltoallv. */
+HX_CALL hx_status_t hx_neighbor_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
+
+/* The same with blocks of any length. This rank sends count elements to each destination. It
+ * receives counts[i] elements from source i, into out + displs[i] elements. Blocking.
+ * Errors: those of hx_neighbor_allgather. HX_ERR_ARG also for blocks that overlap in out. */
+HX_CALL hx_status_t hx_neighbor_allgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                           hx_dtype_t dtype, hx_comm_t *comm);
+
+/* Send each destination a block of its own. in: a block of count elements for each destination.
+ * out: a block of count elements from each source. Blocking.
+ * Errors: those of hx_neighbor_allgather. */
+HX_CALL hx_status_t hx_neighbor_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm);
+
+/* The same with blocks of any length: scounts[i] elements, from in + sdispls[i] elements on, go to
+ * destination i. rcounts[i] elements come from source i, into out + rdispls[i] elements. Counts may
+ * be 0. If all counts of a buffer are 0, the buffer may be NULL. Blocking.
+ * Errors: those of hx_neighbor_allgatherv. HX_ERR_ARG also if two counts of a block that stays on
+ * this rank differ. */
+HX_CALL hx_status_t hx_neighbor_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out,
+                                          const size_t *rcounts, const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm);
+
 /* Reduce over the ranks up to this one. out on rank r = in of the ranks 0 to r combined with op in
  * this order, element by element. HX_AVG divides by r + 1. in, out: count elements; in may be
  * HX_IN_PLACE. A rank may return before higher ranks enter the call. Blocking.
@@ -849,6 +903,18 @@ HX_CALL hx_status_t hx_ialltoall(const void *in, void *out, size_t count, hx_dty
                                  hx_request_t **request);
 HX_CALL hx_status_t hx_ialltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                   const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_ialltoallw(const void *in, const size_t *scounts, const size_t *sdispls, const hx_dtype_t *stypes, void *out,
+                                  const size_t *rcounts, const size_t *rdispls, const hx_dtype_t *rtypes, hx_comm_t *comm,
+                                  hx_request_t **request);
+HX_CALL hx_status_t hx_ineighbor_allgather(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                           hx_request_t **request);
+HX_CALL hx_status_t hx_ineighbor_allgatherv(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                            hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_ineighbor_alltoall(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                          hx_request_t **request);
+HX_CALL hx_status_t hx_ineighbor_alltoallv(const void *in, const size_t *scounts, const size_t *sdispls, void *out,
+                                           const size_t *rcounts, const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm,
+                                           hx_request_t **request);
 HX_CALL hx_status_t hx_ibcast(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
 HX_CALL hx_status_t hx_ireduce(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root, hx_comm_t *comm,
                                hx_request_t **request);
@@ -880,6 +946,18 @@ HX_CALL hx_status_t hx_alltoall_init(const void *in, void *out, size_t count, hx
                                      hx_request_t **request);
 HX_CALL hx_status_t hx_alltoallv_init(const void *in, const size_t *scounts, const size_t *sdispls, void *out, const size_t *rcounts,
                                       const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_alltoallw_init(const void *in, const size_t *scounts, const size_t *sdispls, const hx_dtype_t *stypes,
+                                      void *out, const size_t *rcounts, const size_t *rdispls, const hx_dtype_t *rtypes,
+                                      hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_neighbor_allgather_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                               hx_request_t **request);
+HX_CALL hx_status_t hx_neighbor_allgatherv_init(const void *in, size_t count, void *out, const size_t *counts, const size_t *displs,
+                                                hx_dtype_t dtype, hx_comm_t *comm, hx_request_t **request);
+HX_CALL hx_status_t hx_neighbor_alltoall_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_comm_t *comm,
+                                              hx_request_t **request);
+HX_CALL hx_status_t hx_neighbor_alltoallv_init(const void *in, const size_t *scounts, const size_t *sdispls, void *out,
+                                               const size_t *rcounts, const size_t *rdispls, hx_dtype_t dtype, hx_comm_t *comm,
+                                               hx_request_t **request);
 HX_CALL hx_status_t hx_bcast_init(void *buf, size_t count, hx_dtype_t dtype, int root, hx_comm_t *comm, hx_request_t **request);
 HX_CALL hx_status_t hx_reduce_init(const void *in, void *out, size_t count, hx_dtype_t dtype, hx_op_t op, int root,
                                    hx_comm_t *comm, hx_request_t **request);

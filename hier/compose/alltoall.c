@@ -98,7 +98,7 @@ static void counts_exchange(struct hx_builder *b)
     hx_learn(b);
 }
 
-static const struct hx_algorithm counts_part = {.name = "counts", .build = counts_exchange};
+const struct hx_algorithm hx_composer_counts = {.name = "counts", .build = counts_exchange};
 
 /* Long blocks, among all ranks. */
 static void direct_stage(struct composer *c, int level)
@@ -123,7 +123,7 @@ void hx_compose_alltoallv(struct composer *c)
     if (c->n > 1) {
         pairs_work_give(c, 0);
         c->share = HX_SHARE_COUNTS;
-        hx_composer_intra(c, 0, &counts_part, HX_COUNTS, HX_HEARD);
+        hx_composer_intra(c, 0, &hx_composer_counts, HX_COUNTS, HX_HEARD);
         c->share = HX_SHARE_SHORT;
         hx_composer_intra(c, 1, &hx_alltoall_nary, HX_IN, HX_WORK);
     }

@@ -4,6 +4,7 @@
 #include "hier/compose/composer.h"
 #include "intra/algorithms/algorithms.h"
 #include "runtime/base/error.h"
+#include "runtime/plan/graph.h"
 #include "runtime/plan/lane.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,6 +282,15 @@ static void buffers_lay_out(struct composer *c)
     plan->out_block = pairs || hx_coll_gets(plan->coll) == HX_HOLDS_OWN ? (uint64_t)c->rank : 0;
     plan->out_nblocks = hx_coll_is_exclusive(plan->coll) && c->rank == 0 ? 0 : held(c, hx_coll_gets(plan->coll), all);
     plan->out_stride = pairs ? all : 1;
+    if (c->candidate->graph) {
+        const struct hx_graph *graph = plan->graph = hx_graph_retain(c->candidate->graph);
+        plan->nblocks = graph->nedges;
+        plan->in_block = graph->start[c->rank];
+        plan->in_nblocks = graph->start[c->rank + 1] - graph->start[c->rank];
+        plan->out_block = 0;
+        plan->out_nblocks = graph->in_start[c->rank + 1] - graph->in_start[c->rank];
+        plan->out_stride = 1;
+    }
 }
 
 /* ---- the collectives ---------------------------------------------------------------------------------------------- */
@@ -412,7 +422,8 @@ struct hx_plan *hx_compose(const struct hx_shape *shape, int rank, const struct 
     if (!(c.members = malloc((size_t)shape->nranks * sizeof(int))))
         hx_composer_lacks(&c, "members");
     else
-        (candidate->lanes                             ? composers[candidate->coll]
+        (candidate->graph                             ? hx_compose_neighbors
+         : candidate->lanes                           ? composers[candidate->coll]
          : candidate->flat->needs & HX_NEEDS_LEVELS ? hx_compose_levels
                                                       : hx_compose_flat)(&c);
     free(c.members);

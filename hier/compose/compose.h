@@ -17,6 +17,7 @@
  *                   lane  ->  intra scatter (fewer lanes than members)
  *   with counts     intra all-to-all of these  ->  short blocks as above, on as many lanes as the fullest node has ranks  ->  long ones
  *                   from rank to rank
+ *   neighbourhood   as with counts, where each stage has only the edges of a graph (neighbors.c)
  *   barrier         every node's ranks tell its leader  ->  inter barrier of the leaders  ->  leaders tell their ranks
  *   scan            intra scan  ->  inter exclusive scan of the nodes' sums, on their last ranks  ->  intra apply: put that before
  *   exclusive scan  likewise; a node's last rank adds its own part to its result, to have the node's sum
@@ -49,6 +50,7 @@ struct hx_candidate {
     const struct hx_algorithm *last;  /* intra, of hx_candidate_last */
     const struct hx_wire *wire;       /* messages between nodes are codes in this format; NULL: as they are */
     double wire_part;                 /* then: bytes of codes, in parts of those of the vector */
+    struct hx_graph *graph;           /* of an all-to-all with counts: only along its edges, see neighbors.c; NULL: between all ranks */
 };
 
 /* The collective whose intra algorithms serve as the first or last stage of a composition with so many lanes. HX_COLL_COUNT:

@@ -119,6 +119,12 @@ void hx_composer_lists_give(struct composer *c, struct hx_lists *l, struct hx_st
 enum hx_row_of { HX_ROW_OF_MEMBER, HX_ROW_OF_NODE, HX_ROW_OF_ALL };
 void hx_composer_rows(struct composer *c, struct hx_stage *stage, enum hx_row_of of);
 
+/* Likewise: an all-to-all in my node of how long the blocks are. */
+extern const struct hx_algorithm hx_composer_counts;
+
+/* hier/compose/neighbors.c: the stages of a plan with a graph. */
+void hx_compose_neighbors(struct composer *c);
+
 /* The stages of each collective. */
 #define HX_COLL(ID, name, gives, gets, traits) void hx_compose_##name(struct composer *c);
 #include "runtime/base/coll.def"

@@ -39,10 +39,9 @@ static int are_in_order(const size_t *counts, const size_t *displs, int n, size_
     return !__builtin_mul_overflow(end, elem_bytes, &bytes) && bytes <= SIZE_MAX >> 16;
 }
 
-hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, const size_t *counts, const size_t *displs, int apart)
+hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, int n, const size_t *counts, const size_t *displs, int apart)
 {
     const size_t elem_bytes = hx_dtype_bytes(call->key.dtype);
-    const int n = call->comm->members.size;
     struct place *places;
     hx_status_t status = HX_SUCCESS;
     int used = 0;
@@ -66,8 +65,8 @@ hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, cons
                         call->name, prefix, at->rank, at->first, prefix, at->rank, at->count);
         else if (apart && i > 0 && before->first + before->count > at->first)
             status =
-                hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu, but the block of rank %d is at %zu to %zu: they overlap",
-                        call->name, prefix, at->rank, at->first, before->rank, before->first,
+                hx_fail(HX_ERR_ARG, "%s: %sdispls[%d] is %zu, but the block of %s %d is at %zu to %zu: they overlap",
+                        call->name, prefix, at->rank, at->first, hx_call_graph(call) ? "neighbor" : "rank", before->rank, before->first,
                         before->first + before->count - 1);
     }
     free(places);

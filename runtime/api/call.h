@@ -37,6 +37,8 @@ struct hx_call {
     size_t inplace_copy_bytes;
     void *inplace_copy_at; /* IN: copied from here before; OUT: copied to here afterwards; NULL: the copy is discarded */
     struct hx_pair_counts pair_counts; /* the caller's arrays, of a collective that has it */
+    int keeps_counts;    /* they last no longer than the public function: a request has a copy of its own, */
+    size_t *kept_counts; /* here; else NULL */
     void *memory; /* of inplace_copy_bytes: for the copy */
     int root_knows; /* ranks know only their own said_count, the root all: root_counts.c */
     const size_t *root_counts, *root_displs; /* NULL elsewhere */
@@ -142,6 +144,17 @@ hx_status_t hx_call_check(const struct hx_call *call);
 /* Of a communicator that can be used: are the pair counts of a call that has them right? Looked at in each call: its like may have
  * been bound, with other arrays. */
 hx_status_t hx_call_check_pair_counts(const struct hx_call *call);
+/* pair_counts.c. A call of the public function of this name. It is not checked yet. */
+struct hx_call hx_call_of_pairs(const char *name, hx_comm_t *comm, const void *in, void *out, hx_dtype_t dtype, struct hx_pair_counts pairs);
+/* Are there n > 0 counts, all of them 0? Then the buffer may be NULL. */
+int hx_counts_are_0(const size_t *counts, int n);
+/* Copy the caller's arrays to kept_counts. Errors: HX_ERR_NOMEM. */
+hx_status_t hx_pair_counts_keep(struct hx_call *call);
+/* The graph along whose edges the call moves data, or NULL. */
+static inline const struct hx_graph *hx_call_graph(const struct hx_call *call)
+{
+    return call->key.purpose == HX_FOR_NEIGHBORS ? call->comm->members.graph : NULL;
+}
 /* Check the arguments other than the buffers: root, and that the bytes fit an address space. Element type and operation are already
  * checked. */
 hx_status_t hx_call_check_kind(const struct hx_call *call);
@@ -270,8 +283,8 @@ struct hx_engine *hx_group_engine(const hx_request_t *group);
 /* blocks.c. The blocks of these arrays, for a call's key; *count: the longest block. */
 struct hx_blocks hx_blocks_of(const size_t *counts, const size_t *displs, int n, uint64_t *count);
 /* Blocks of all ranks neither overlap (apart) nor reach beyond what an address space holds; else the detail tells which does.
- * prefix: of the names of counts and displs. */
-hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, const size_t *counts, const size_t *displs, int apart);
+ * prefix: of the names of counts and displs, which have n entries. */
+hx_status_t hx_blocks_check(const struct hx_call *call, const char *prefix, int n, const size_t *counts, const size_t *displs, int apart);
 
 /* trace_write.c, HX_TRACE. A non-blocking call has ended. engine: where it has run. */
 void hx_trace_background(const struct hx_request *request, const struct hx_engine *engine, hx_status_t status);

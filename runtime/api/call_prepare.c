@@ -81,7 +81,7 @@ static hx_status_t blocks_check(const struct hx_call *call)
         status = hx_fail(HX_ERR_ARG, "%s: count is %zu, but counts[%d] is %zu", call->name, call->said_count, comm->members.rank,
                          blocks->counts[comm->members.rank]);
     else if (blocks->displs)
-        status = hx_blocks_check(call, "", blocks->counts, blocks->displs, 1);
+        status = hx_blocks_check(call, "", comm->members.size, blocks->counts, blocks->displs, 1);
     return status == HX_SUCCESS ? status : hx_comm_fail(comm, status);
 }
 
@@ -117,35 +117,13 @@ hx_status_t hx_call_check(const struct hx_call *call)
     return hx_comm_fail(comm, HX_ERR_ARG);
 }
 
-hx_status_t hx_call_check_pair_counts(const struct hx_call *call)
-{
-    const struct hx_pair_counts *pair_counts = &call->pair_counts;
-    const size_t *const arrays[] = {pair_counts->sent, pair_counts->sent_at, pair_counts->received, pair_counts->received_at};
-    static const char *const names[] = {"scounts", "sdispls", "rcounts", "rdispls"};
-    int in_place = call->in == call->out; /* then the sending side's arrays are the receiving side's */
-    int rank = call->comm->members.rank;
-    hx_status_t status;
-
-    for (int i = 0; i < 4; i++)
-        if (!arrays[i])
-            return hx_fail(HX_ERR_ARG, "%s: %s is NULL", call->name, names[in_place ? i | 2 : i]);
-    if (call->fault == HX_FAULT_IN_NULL || call->fault == HX_FAULT_OUT_NULL)
-        return hx_fail(HX_ERR_ARG, "%s: %s are not all 0", call->name,
-                       call->fault == HX_FAULT_IN_NULL ? "in is NULL, but scounts" : "out is NULL, but rcounts");
-    if (pair_counts->sent[rank] != pair_counts->received[rank])
-        return hx_fail(HX_ERR_ARG, "%s: rank %d sends %zu elements to itself (scounts[%d]), but receives %zu (rcounts[%d])",
-                       call->name, rank, pair_counts->sent[rank], rank, pair_counts->received[rank], rank);
-    status = hx_blocks_check(call, "s", pair_counts->sent, pair_counts->sent_at, 0);
-    return status == HX_SUCCESS ? hx_blocks_check(call, "r", pair_counts->received, pair_counts->received_at, 1) : status;
-}
-
 uint64_t hx_call_amount(const struct hx_call *call)
 {
     uint64_t sent = 0;
 
     if (!hx_coll_has_pair_counts(call->key.coll))
         return call->root_knows ? call->said_count : call->key.count;
-    for (int r = 0; r < call->comm->members.size; r++)
+    for (int r = 0; r < call->pair_counts.nsent; r++)
         sent += call->pair_counts.sent[r];
     return sent;
 }

@@ -142,38 +142,6 @@ static struct hx_call blocks_call(const struct arguments *a)
     return call;
 }
 
-/* A buffer may be NULL if all its counts are 0. */
-static int is_idle(const size_t *counts, int n)
-{
-    for (int r = 0; r < n && counts; r++)
-        if (counts[r])
-            return 0;
-    return n > 0 && counts;
-}
-
-/* All-to-all with counts, which may all be 0; the other ranks are in the call all the same. In place, what is sent stands where
- * what comes goes. Counts that are too many for memory are refused. */
-static struct hx_call pair_counts_call(const struct arguments *a)
-{
-    const int n = hx_size(a->comm), in_place = a->in == HX_IN_PLACE;
-    struct hx_call call = call_of(a, 1);
-    size_t elements = 0;
-
-    call.fault = fault_of(!a->in && !is_idle(a->counts, n), !a->out && !is_idle(a->rcounts, n), a->out == HX_IN_PLACE);
-    call.pair_counts = (struct hx_pair_counts){a->counts, a->displs, a->rcounts, a->rdispls};
-    if (in_place) {
-        call.in = a->out;
-        call.pair_counts = (struct hx_pair_counts){a->rcounts, a->rdispls, a->rcounts, a->rdispls};
-    }
-    for (int r = 0; in_place && a->rcounts && a->rdispls && r < n; r++)
-        elements += a->rcounts[r];
-    if (elements && n > 1) { /* the only rank's block stays where it is */
-        copy_set(&call, HX_INPLACE_COPY_BLOCKS, elements, NULL);
-        call.inplace_copy_bytes += hx_inplace_copy_head_bytes(n);
-    }
-    return call;
-}
-
 /* Gather and scatter with counts. Ranks other than the root do not know them yet; they are in the call all the same. Only the root
  * has all blocks. */
 static struct hx_call root_counts_call(const struct arguments *a)
@@ -194,7 +162,7 @@ static struct hx_call root_counts_call(const struct arguments *a)
         else /* the root's own block stays where it is: its copy is discarded */
             copy_set(&call, HX_INPLACE_COPY_OUT, call.said_count, NULL);
     }
-    int lacks_all = is_root && !all && !is_idle(a->counts, hx_size(a->comm)), lacks_own = !own && call.said_count;
+    int lacks_all = is_root && !all && !hx_counts_are_0(a->counts, hx_size(a->comm)), lacks_own = !own && call.said_count;
     call.fault = is_root && !a->counts ? HX_FAULT_COUNTS_NULL
                                        : fault_of(gathers ? lacks_own : lacks_all, gathers ? lacks_all : lacks_own,
                                                   (is_root ? all : own) == HX_IN_PLACE);
@@ -230,10 +198,17 @@ static hx_status_t start(struct arguments a, enum hx_mode mode, hx_request_t **r
     return hx_call_make(plain_call(&a), mode, request);
 }
 
+static struct hx_pair_counts pair_counts_of(const struct arguments *a)
+{
+    const int n = hx_size(a->comm);
+
+    return (struct hx_pair_counts){n, n, a->counts, a->displs, a->rcounts, a->rdispls};
+}
+
 /* The forms of a collective with counts. */
 static hx_status_t make(struct arguments a, enum hx_mode mode, hx_request_t **request)
 {
-    return hx_call_make(a.coll == HX_COLL_ALLTOALLV       ? pair_counts_call(&a)
+    return hx_call_make(a.coll == HX_COLL_ALLTOALLV       ? hx_call_of_pairs(a.name, a.comm, a.in, a.out, a.dtype, pair_counts_of(&a))
                         : hx_coll_is_rooted(a.coll) ? root_counts_call(&a)
                                                     : blocks_call(&a), mode, request);
 }

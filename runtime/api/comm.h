@@ -162,6 +162,10 @@ void hx_comm_choose(struct hx_comm *comm, struct hx_choices choices);
 void hx_comm_inherit(struct hx_comm *made, const struct hx_comm *parent);
 /* Make a communicator of n ranks of the job, in this order. id: as all members have agreed. */
 hx_status_t hx_comm_make(struct hx_world *world, const int *ranks, int n, const struct hx_comm_id *id, struct hx_comm **comm);
+/* comm_create.c. The checks that all have in common which create a communicator; *out becomes NULL. */
+hx_status_t hx_comm_create_check(const char *name, struct hx_comm *comm, hx_comm_t **out);
+/* Create one of all ranks of the parent, in their order. Collective. */
+hx_status_t hx_comm_create_all(const char *name, enum hx_purpose purpose, hx_comm_t *parent, hx_comm_t **out);
 /* Release everything of comm. No call may be under way. */
 void hx_comm_release(struct hx_comm *comm);
 /* Release comm if the program has freed it and no request is left. */

@@ -11,6 +11,7 @@
 #include "runtime/api/lock.h"
 #include "runtime/api/number.h"
 #include "runtime/engine/agree.h"
+#include "runtime/plan/graph.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +173,7 @@ void hx_comm_release(struct hx_comm *comm)
         hx_number_leave(comm, last_call, failed);
     if (comm->members.planner)
         hx_registry.planner->close(comm->members.planner);
+    hx_graph_release(comm->members.graph);
     hx_shape_free(comm->members.shape);
     free(comm->members.ranks);
     free(comm->members.agree);

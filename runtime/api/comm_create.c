@@ -130,7 +130,7 @@ static hx_status_t parent_agree(const struct agreement *a, uint64_t *words, size
 }
 
 /* The checks that all have in common. */
-static hx_status_t create_check(const char *name, struct hx_comm *comm, hx_comm_t **out)
+hx_status_t hx_comm_create_check(const char *name, struct hx_comm *comm, hx_comm_t **out)
 {
     hx_status_t status;
 
@@ -196,12 +196,17 @@ static hx_status_t comm_split(const char *name, enum hx_purpose purpose, struct 
     return status;
 }
 
+hx_status_t hx_comm_create_all(const char *name, enum hx_purpose purpose, hx_comm_t *parent, hx_comm_t **out)
+{
+    return comm_split(name, purpose, parent, 0, parent->members.rank, out);
+}
+
 hx_status_t hx_comm_split(hx_comm_t *comm, int color, int key, hx_comm_t **out)
 {
     hx_status_t status;
 
     HX_ENTER();
-    if ((status = create_check("hx_comm_split", comm, out)) != HX_SUCCESS)
+    if ((status = hx_comm_create_check("hx_comm_split", comm, out)) != HX_SUCCESS)
         return status;
     if (color < 0 && color != HX_UNDEFINED)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "hx_comm_split: color is %d; choose 0 or more, or HX_UNDEFINED", color));
@@ -213,7 +218,7 @@ hx_status_t hx_comm_split_node(hx_comm_t *comm, hx_comm_t **out)
     hx_status_t status;
 
     HX_ENTER();
-    if ((status = create_check("hx_comm_split_node", comm, out)) != HX_SUCCESS)
+    if ((status = hx_comm_create_check("hx_comm_split_node", comm, out)) != HX_SUCCESS)
         return status;
     return comm_split("hx_comm_split_node", HX_FOR_SPLIT_NODE, comm, comm->members.shape->node_of[comm->members.rank], comm->members.rank, out);
 }
@@ -223,8 +228,8 @@ hx_status_t hx_comm_dup(hx_comm_t *comm, hx_comm_t **out)
     hx_status_t status;
 
     HX_ENTER();
-    status = create_check("hx_comm_dup", comm, out);
-    return status == HX_SUCCESS ? comm_split("hx_comm_dup", HX_FOR_DUP, comm, 0, comm->members.rank, out) : status;
+    status = hx_comm_create_check("hx_comm_dup", comm, out);
+    return status == HX_SUCCESS ? hx_comm_create_all("hx_comm_dup", HX_FOR_DUP, comm, out) : status;
 }
 
 /* ---- group --------------------------------------------------------------------------------------------------- */
@@ -332,7 +337,7 @@ hx_status_t hx_comm_group(hx_comm_t *comm, const int *ranks, int n, hx_comm_t **
     int *members;
 
     HX_ENTER();
-    if ((status = create_check("hx_comm_group", comm, out)) != HX_SUCCESS)
+    if ((status = hx_comm_create_check("hx_comm_group", comm, out)) != HX_SUCCESS)
         return status;
     if (!ranks || n < 1 || n > comm->members.size)
         return hx_comm_fail(comm,

@@ -4,6 +4,7 @@
 #include "runtime/api/call.h"
 #include "runtime/base/memcpy.h"
 #include "runtime/base/reduce.h"
+#include "runtime/plan/graph.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +13,9 @@ static const void *blocks_copy(const struct hx_call *call)
 {
     const struct hx_pair_counts *pair_counts = &call->pair_counts;
     size_t elem_bytes = hx_dtype_bytes(call->key.dtype), *at = call->memory, end = 0;
-    unsigned char *blocks = (unsigned char *)call->memory + hx_inplace_copy_head_bytes(call->comm->members.size);
+    unsigned char *blocks = (unsigned char *)call->memory + hx_inplace_copy_head_bytes(pair_counts->nsent);
 
-    for (int r = 0; r < call->comm->members.size; end += pair_counts->sent[r++]) {
+    for (int r = 0; r < pair_counts->nsent; end += pair_counts->sent[r++]) {
         at[r] = end;
         if (pair_counts->sent[r])
             hx_memcpy(blocks + end * elem_bytes, (const unsigned char *)call->out + pair_counts->sent_at[r] * elem_bytes,
@@ -97,12 +98,28 @@ static void copy_alone(const struct hx_call *call)
         memcpy(out, input, count * elem_bytes);
 }
 
+/* All edges are of the only rank with itself. */
+static void edges_copy(const struct hx_call *call)
+{
+    const struct hx_graph *graph = hx_call_graph(call);
+    const struct hx_pair_counts *pairs = &call->pair_counts;
+    const size_t elem_bytes = hx_dtype_bytes(call->key.dtype);
+
+    for (uint32_t i = 0; i < graph->nedges; i++)
+        if (pairs->sent[i])
+            memcpy((unsigned char *)call->out + pairs->received_at[graph->in_place[i]] * elem_bytes,
+                   (const unsigned char *)call->in + pairs->sent_at[i] * elem_bytes, pairs->sent[i] * elem_bytes);
+}
+
 hx_status_t hx_call_alone(struct hx_call *call)
 {
     hx_status_t status = call->root_knows && !call->counted ? hx_root_counts_apply(call) : HX_SUCCESS;
 
     if (status != HX_SUCCESS)
         return status;
-    copy_alone(call);
+    if (hx_call_graph(call))
+        edges_copy(call);
+    else
+        copy_alone(call);
     return hx_root_counts_compare(call);
 }

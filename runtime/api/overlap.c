@@ -67,7 +67,7 @@ static struct side side_of(const struct hx_call *call, int is_out)
         s.count = call->root_knows ? call->said_count : s.counts ? s.counts[rank] : key->count;
         s.counts = s.displs = NULL;
     } else if (s.counts) {
-        s.n = size;
+        s.n = !hx_coll_has_pair_counts(key->coll) ? size : is_out ? pairs->nreceived : pairs->nsent;
     } else if (hx_coll_has_blocks(key->coll)) {
         s.count *= (size_t)size;
     }

@@ -16,6 +16,7 @@ void hx_request_release(struct hx_request *request)
     hx_user_let_go((unsigned)request->call.key.dtype);
     hx_user_let_go((unsigned)request->call.key.op);
     free(request->call.memory);
+    free(request->call.kept_counts);
     free(request->undo.memory);
     hx_notice_detach(request);
     hx_request_fd_close(request);
@@ -110,7 +111,8 @@ hx_status_t hx_request_new(const struct hx_call *call, int persistent, hx_reques
     call->comm->requests++;
     hx_user_hold((unsigned)call->key.dtype);
     hx_user_hold((unsigned)call->key.op);
-    if ((status = hx_root_counts_open(&request->call)) != HX_SUCCESS ||
+    if ((call->keeps_counts && (status = hx_pair_counts_keep(&request->call)) != HX_SUCCESS && hx_comm_break(call->comm, status)) ||
+        (status = hx_root_counts_open(&request->call)) != HX_SUCCESS ||
         (!persistent && (status = hx_request_start(request)) != HX_SUCCESS)) {
         hx_request_release(request);
         return status;

@@ -35,7 +35,7 @@ hx_status_t hx_root_counts_check(const struct hx_call *call)
     }
     if (!call->root_counts || !call->root_displs)
         return HX_SUCCESS;
-    return hx_blocks_check(call, "", call->root_counts, call->root_displs, gathers);
+    return hx_blocks_check(call, "", call->comm->members.size, call->root_counts, call->root_displs, gathers);
 }
 
 /* The root's counts; after them, where each block is in its vector. */

@@ -98,7 +98,7 @@ static uint64_t vector_bytes(const struct hx_call *call)
     if (call->root_knows)
         return call->said_count * each;
     if (hx_coll_has_pair_counts(key->coll)) {
-        for (int r = 0; r < call->comm->members.size; r++)
+        for (int r = 0; r < call->pair_counts.nsent; r++)
             elements += call->pair_counts.sent[r];
         return elements * each;
     }

@@ -26,7 +26,7 @@ static size_t input_move(const struct hx_call *call, unsigned char *kept, enum d
             bytes = part_move(kept, call->out, call->key.count * elem_bytes, direction);
         break;
     case HX_INPLACE_COPY_BLOCKS:
-        for (int r = 0; r < call->comm->members.size; r++)
+        for (int r = 0; r < pairs->nreceived; r++)
             bytes += part_move(kept ? kept + bytes : NULL, (unsigned char *)call->out + pairs->received_at[r] * elem_bytes,
                                pairs->received[r] * elem_bytes, direction);
         break;

@@ -14,7 +14,7 @@ static int slot_is_tiny(const struct hx_bound_stage *bs)
 {
     struct hx_span span;
 
-    if (!bs->stage->uses_slot || bs->stage->charge_start || bs->layout.nslices > 1 || (bs->reduces_by_spans && bs->layout.sizes.elem_bytes % 16 == 0))
+    if (!bs->stage->uses_slot || bs->stage->charge_start || bs->stage->share == HX_SHARE_SHORT || bs->layout.nslices > 1 || (bs->reduces_by_spans && bs->layout.sizes.elem_bytes % 16 == 0))
         return 0;
     span = hx_layout_slot_span(&bs->layout);
     return span.bytes > 0 && span.offset + span.bytes <= HX_INLINE_BYTES;
@@ -187,9 +187,12 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
     struct hx_sizes sizes = {.count = bound->key.count * bound->per_element, .elem_bytes = bound->elem_bytes,
                              .fine_slices = choice->fine_slices, .coarse_slices = choice->coarse_slices,
                              .starts = bound->starts, .places = bound->places, .limit = choice->limit};
-    size_t heard_bytes = hx_coll_has_pair_counts(bound->key.coll) ? hx_layout_space_bytes(bound->plan, &sizes, HX_HEARD) : 0;
+    size_t heard_bytes = 0; /* at least one, if the plan has lengths to learn: of a graph perhaps none of this rank's */
     hx_status_t status;
 
+    for (int s = 0; s < bound->nstages && !heard_bytes; s++)
+        if (bound->plan->stages[s].share == HX_SHARE_COUNTS)
+            heard_bytes = hx_layout_space_bytes(bound->plan, &sizes, HX_HEARD) + 1;
     bound->sizes = sizes;
     bound->stages = calloc((size_t)bound->nstages, sizeof(*bound->stages));
     bound->heard = heard_bytes ? malloc(heard_bytes) : NULL;
@@ -302,7 +305,7 @@ int hx_signature_find(const struct hx_engine *engine, hx_signature_match_t *matc
     return 0;
 }
 
-static struct hx_traits traits_of(const struct hx_call_key *key)
+static struct hx_traits traits_of(const struct hx_call_key *key, struct hx_graph *graph)
 {
     struct hx_user_op op = hx_user_op(key->op);
     struct hx_traits traits = hx_traits_of(key->dtype);
@@ -312,6 +315,7 @@ static struct hx_traits traits_of(const struct hx_call_key *key)
     traits.shared_alloc = key->shared_alloc;
     traits.wire = hx_call_key_wire(key);
     traits.wire_elem_bytes = (uint32_t)hx_dtype_bytes(key->dtype);
+    traits.graph = key->purpose == HX_FOR_NEIGHBORS ? graph : NULL;
     if (key->wire && key->purpose == HX_FOR_CALL)
         traits.exact_because = hx_wire_lack(key->dtype, key->op);
     return traits;
@@ -321,12 +325,13 @@ static hx_status_t bound_new(struct hx_engine *engine, struct hx_call_key key, s
 {
     struct hx_choice choice = {0};
     uint32_t unit = unit_bytes(key);
-    hx_status_t status = hx_registry.planner->choose(engine->members->planner, key.coll, key.root, traits_of(&key),
+    const struct hx_traits traits = traits_of(&key, engine->members->graph);
+    hx_status_t status = hx_registry.planner->choose(engine->members->planner, key.coll, key.root, traits,
                                                      key.count * (hx_dtype_bytes(key.dtype) / unit), unit, &choice);
 
     if (status != HX_SUCCESS || (status = hx_bind_plan(engine, key, &choice, out)) != HX_SUCCESS)
         return status;
-    if ((status = hx_adapt_bind(engine, *out, &choice, traits_of(&key))) != HX_SUCCESS)
+    if ((status = hx_adapt_bind(engine, *out, &choice, traits)) != HX_SUCCESS)
         hx_bound_release(*out);
     return status;
 }

@@ -5,6 +5,7 @@
  * learnt their lengths.
  */
 #include "runtime/engine/engine.h"
+#include "runtime/plan/graph.h"
 
 /* With pair_counts a step of blocks that pass through no other rank moves one, from IN or to OUT: note which. */
 hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_stage *bs, struct hx_bound_step *step)
@@ -19,8 +20,8 @@ hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_sta
         return hx_fail(HX_ERR_INTERNAL, "plan %s of %s moves more than a pair's block at once", bound->plan->name,
                        hx_coll_name(bound->plan->coll));
     x = hx_layout_item(bound->plan, bs->stage, plan_step->block, 0);
-    step->from = (uint32_t)(x / (uint64_t)bound->plan->p);
-    step->to = (uint32_t)(x % (uint64_t)bound->plan->p);
+    step->sent = hx_plan_sent_place(bound->plan, x);
+    step->received = hx_plan_received_place(bound->plan, x);
     return HX_SUCCESS;
 }
 
@@ -28,8 +29,7 @@ hx_status_t hx_bind_pair(const struct hx_bound *bound, const struct hx_bound_sta
 static void pair_place(const struct hx_bound *bound, struct hx_bound_step *step)
 {
     const struct hx_pair_counts *pair_counts = &bound->pair_counts;
-    uint32_t me = (uint32_t)bound->plan->rank;
-    size_t elements = step->from == me ? pair_counts->sent[step->to] : pair_counts->received[step->from];
+    size_t elements = step->sent >= 0 ? pair_counts->sent[step->sent] : pair_counts->received[step->received];
     size_t scale;
 
     if (step->instance->stage->stage->share == HX_SHARE_LONG && elements <= bound->sizes.limit)
@@ -38,8 +38,8 @@ static void pair_place(const struct hx_bound *bound, struct hx_bound_step *step)
     step->elements = elements;
     step->bytes = elements * scale;
     step->contiguous = 1;
-    step->src.offset = step->from == me ? pair_counts->sent_at[step->to] * scale : 0;
-    step->dst.offset = step->to == me ? pair_counts->received_at[step->from] * scale : 0;
+    step->src.offset = step->sent >= 0 ? pair_counts->sent_at[step->sent] * scale : 0;
+    step->dst.offset = step->received >= 0 ? pair_counts->received_at[step->received] * scale : 0;
 }
 
 /* The steps that move short blocks, or the others. */
@@ -76,14 +76,13 @@ hx_status_t hx_bound_learn(struct hx_run *run)
     struct hx_bound *bound = run->bound;
     const struct hx_plan *plan = bound->plan;
     const struct hx_pair_counts *pair_counts = &bound->pair_counts;
-    const struct hx_area *work = &plan->work[0];
 
-    for (uint32_t i = 0; i < work->nrows; i++) {
-        uint32_t from = work->rows[i];
-        size_t sent = bound->heard[hx_layout_work_place(plan, (uint64_t)from * (uint64_t)plan->p + (uint64_t)plan->rank)];
-        if (sent != pair_counts->received[from])
-            return hx_fail(HX_ERR_ARG, "%s: rcounts[%u] is %zu on rank %d, but rank %u sends %zu elements", run->name, from,
-                           pair_counts->received[from], plan->rank, from, sent);
+    for (uint32_t i = 0; i < plan->out_nblocks; i++) {
+        const uint64_t x = hx_plan_out_block(plan, i);
+        const int64_t place = hx_layout_work_place(plan, x);
+        if (place >= 0 && bound->heard[place] != pair_counts->received[i])
+            return hx_fail(HX_ERR_ARG, "%s: rcounts[%u] is %zu on rank %d, but rank %u sends %zu elements", run->name, i,
+                           pair_counts->received[i], plan->rank, plan->graph ? plan->graph->from[x] : i, bound->heard[place]);
     }
     for (int s = 0; s < bound->nstages; s++)
         bound->stages[s].layout.sizes.heard = bound->heard;

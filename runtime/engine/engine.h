@@ -76,7 +76,7 @@ struct hx_bound_step {
     /* of an only slice: */
     struct hx_instance *instance;
     const void **sources; /* REDUCE from slots: [HX_CALLS_KEPT][n], by number of the call; else NULL */
-    uint32_t from, to;    /* with pair counts: its block goes from this rank to that */
+    int64_t sent, received; /* with pair counts: the place of its block among those that this rank sends, or receives; -1: it does not */
 };
 
 struct hx_instance { /* one slice of one stage under way */

@@ -20,6 +20,7 @@ struct hx_members {
     int local_n, local_me;   /* ranks on this node; my place among them */
     int *local_ranks, *rows; /* [local_n] and their places in the segment */
     struct hx_planner *planner;
+    struct hx_graph *graph;      /* of hx_comm_graph; NULL: it was made otherwise */
     struct hx_agree *agree;      /* its agreements; NULL until used: see agree.h */
     struct hx_engine *blocking;  /* that of blocking calls: its context tells failures */
     const double *timeout_s;     /* of its calls: that of HX_TIMEOUT, or the next one. 0: for ever */

@@ -211,6 +211,8 @@ int hx_block_is_empty(const struct hx_builder *b, int block)
     uint32_t i = wrap((uint32_t)block, stage->nblocks), columns = hx_stage_columns(stage);
     uint32_t column = i % columns, row = i / columns;
 
+    if (stage->listed) /* the blocks of other rows count too */
+        return 0;
     if (stage->row_start && stage->row_start[row] == stage->row_start[row + 1])
         return 1;
     return !stage->split && stage->list_start && stage->list_start[column] == stage->list_start[column + 1];

@@ -2,6 +2,7 @@
 /* The checker's schedule: every rank goes as far as it can, call by call, as the engine would. A rank that then still waits,
  * waits for ever. */
 #include "runtime/plan/check_run.h"
+#include "runtime/plan/graph.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,7 +264,7 @@ static void side_fill(size_t *lengths, size_t *at, int n, int rank, int sends, u
     }
 }
 
-struct hx_pair_counts *hx_check_pair_counts_new(int n, uint64_t count)
+static struct hx_pair_counts *pairs_new(int n, uint64_t count)
 {
     size_t p = (size_t)n, entries = 4 * p * p;
     struct hx_pair_counts *pair_counts = malloc(p * sizeof(*pair_counts) + entries * sizeof(size_t));
@@ -272,9 +273,40 @@ struct hx_pair_counts *hx_check_pair_counts_new(int n, uint64_t count)
     for (int rank = 0; pair_counts && rank < n; rank++, next += 4 * p) {
         side_fill(next, next + p, n, rank, 1, count);
         side_fill(next + 2 * p, next + 3 * p, n, rank, 0, count);
-        pair_counts[rank] = (struct hx_pair_counts){next, next + p, next + 2 * p, next + 3 * p};
+        pair_counts[rank] = (struct hx_pair_counts){n, n, next, next + p, next + 2 * p, next + 3 * p};
     }
     return pair_counts;
+}
+
+/* The edges from a rank one after the other, those to it in the opposite order. */
+static struct hx_pair_counts *graph_counts_new(const struct hx_graph *graph, uint64_t count)
+{
+    struct hx_pair_counts *pair_counts = malloc((size_t)graph->p * sizeof(*pair_counts) + 4 * (size_t)graph->nedges * sizeof(size_t));
+    size_t *next = (size_t *)(void *)(pair_counts + graph->p);
+
+    for (int rank = 0; pair_counts && rank < graph->p; rank++) {
+        const uint32_t first = graph->start[rank], *in = graph->in + graph->in_start[rank];
+        const int sent = (int)(graph->start[rank + 1] - first), received = (int)(graph->in_start[rank + 1] - graph->in_start[rank]);
+        struct hx_pair_counts *of = &pair_counts[rank];
+        size_t *lengths = next, *at = next + sent, *in_lengths = next + 2 * sent, *in_at = in_lengths + received, end = 0;
+        for (int i = 0; i < sent; i++, end += lengths[i - 1] + 1) {
+            lengths[i] = length(count, (int)first + i, (int)graph->to[first + (uint32_t)i]);
+            at[i] = end;
+        }
+        end = 0;
+        for (int i = received - 1; i >= 0; end += in_lengths[i--] + 1) {
+            in_lengths[i] = length(count, (int)in[i], rank);
+            in_at[i] = end;
+        }
+        *of = (struct hx_pair_counts){sent, received, lengths, at, in_lengths, in_at};
+        next = in_at + received;
+    }
+    return pair_counts;
+}
+
+struct hx_pair_counts *hx_check_pair_counts_new(int n, const struct hx_graph *graph, uint64_t count)
+{
+    return graph ? graph_counts_new(graph, count) : pairs_new(n, count);
 }
 
 void hx_check_pair_counts_free(struct hx_pair_counts *pair_counts)

@@ -34,8 +34,9 @@ struct hx_check_call {
 hx_status_t hx_check(const struct hx_shape *shape, const struct hx_check_call *calls, int ncalls, char *report,
                      size_t capacity);
 
-/* Traffic of n ranks for calls of these sizes, some of it nothing, apart in IN and OUT; and all that it needs. NULL: no memory. */
-struct hx_pair_counts *hx_check_pair_counts_new(int n, uint64_t count);
+/* Traffic of n ranks, or along the edges of a graph that is not NULL, for calls of these sizes, some of it nothing, apart in IN and OUT; and
+ * all that it needs. NULL: no memory. */
+struct hx_pair_counts *hx_check_pair_counts_new(int n, const struct hx_graph *graph, uint64_t count);
 void hx_check_pair_counts_free(struct hx_pair_counts *pair_counts);
 
 /* Small sizes that reach every path: slices one more than fit the window, pieces of 1 or 2 elements, or (sparse) of

@@ -2,6 +2,7 @@
 /* The checker's ranks: their stages, threads and memory; the start of each call's data, and the results that the call must leave
  * behind. */
 #include "runtime/plan/check_run.h"
+#include "runtime/plan/graph.h"
 #include <string.h>
 
 static void memory_open(struct hx_check_run *run, struct hx_check_memory *memory, const char *name, int rank, size_t bytes)
@@ -149,7 +150,8 @@ static void pair_counts_open(struct hx_check_rank *r, const struct hx_pair_count
 
     r->pair_counts = all[plan->rank];
     for (int64_t x; heard && (x = hx_check_work_pair(plan, &i)) >= 0;)
-        heard[hx_layout_work_place(plan, (uint64_t)x)] = all[x / plan->p].sent[x % plan->p];
+        heard[hx_layout_work_place(plan, (uint64_t)x)] =
+            plan->graph ? all[plan->graph->from[x]].sent[(uint32_t)x - plan->graph->start[plan->graph->from[x]]] : all[x / plan->p].sent[x % plan->p];
     r->sizes.heard = heard;
     r->numbered = r->pair_counts;
     r->numbered.sent_at = NULL;
@@ -210,10 +212,11 @@ static void buffers_open(struct hx_check_run *run)
     for (int c = 0; c < run->ncalls; c++)
         for (size_t r = 0; r < n; r++) {
             const struct hx_check_call *call = &run->calls[c];
-            struct hx_extent last = hx_layout_extent(call->plans[r], &call->sizes, call->plans[r]->nblocks - 1);
+            const uint64_t nblocks = call->plans[r]->nblocks;
+            struct hx_extent last = nblocks ? hx_layout_extent(call->plans[r], &call->sizes, nblocks - 1) : (struct hx_extent){0, 0};
             most = last.start + last.length > most ? last.start + last.length : most;
-            if (hx_coll_has_pair_counts(call->plans[r]->coll) && most < n * sizeof(size_t))
-                most = n * sizeof(size_t); /* lengths */
+            if (hx_coll_has_pair_counts(call->plans[r]->coll) && most < (nblocks > n ? nblocks : n) * sizeof(size_t))
+                most = (nblocks > n ? nblocks : n) * sizeof(size_t); /* lengths */
             for (int s = 0; s < call->plans[r]->nstages; s++) {
                 size_t of = (size_t)hx_layout_max_spans(&call->plans[r]->stages[s]);
                 spans = of > spans ? of : spans;
@@ -282,7 +285,7 @@ void hx_check_call_begin(struct hx_check_rank *r)
         for (size_t i = 0; i < elements.length; i++)
             hx_check_input(store, hx_check_cell_of(store, &r->user[0], at + i), &access, r->call, r->rank, elements.start + i);
     }
-    for (size_t i = 0, first = (size_t)r->rank * r->counts.bytes; i < r->counts.bytes; i++) /* a number for each byte of a length */
+    for (size_t i = 0, first = r->plan->in_block * sizeof(size_t); i < r->counts.bytes; i++) /* a number for each byte of a length */
         hx_check_input(store, hx_check_cell_of(store, &r->counts, i), &access, r->call, r->rank, first + i);
     thread->dirty = 1;
     r->entry = hx_check_release(store, (uint32_t)r->rank);
@@ -306,7 +309,7 @@ static void result_check(struct hx_check_rank *r, uint32_t block)
     const struct hx_check_call *of = &r->run->calls[r->call];
     struct hx_check_store *store = &r->run->store;
     const struct hx_plan *plan = r->plan;
-    struct hx_extent elements = hx_layout_extent(plan, &r->sizes, plan->out_block + block * (uint64_t)plan->out_stride);
+    struct hx_extent elements = hx_layout_extent(plan, &r->sizes, hx_plan_out_block(plan, block));
     size_t at = hx_layout_out_place(plan, &r->sizes, block);
     int wanted = hx_coll_contributors(plan->coll, plan->p, r->rank), is_scan = hx_coll_is_scan(plan->coll), wrong;
 

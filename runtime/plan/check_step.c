@@ -249,7 +249,9 @@ int64_t hx_check_work_pair(const struct hx_plan *plan, uint64_t *i)
     uint64_t k = (*i)++;
 
     for (const struct hx_area *work = plan->work; work < plan->work + 2; work++) {
-        uint64_t pairs = (uint64_t)work->nrows * work->ncolumns;
+        uint64_t pairs = (uint64_t)(work->nrows ? work->nrows : plan->graph != NULL) * work->ncolumns;
+        if (k < pairs && plan->graph)
+            return work->columns[k];
         if (k < pairs)
             return (int64_t)((uint64_t)work->rows[k / work->ncolumns] * (uint64_t)plan->p + work->columns[k % work->ncolumns]);
         k -= pairs;

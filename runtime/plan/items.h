@@ -24,7 +24,15 @@ static inline uint32_t hx_row_start(const struct hx_stage *stage, uint32_t row)
 
 static inline uint32_t hx_row_length(const struct hx_stage *stage, uint32_t row)
 {
-    return stage->nrows ? hx_row_start(stage, row + 1) - hx_row_start(stage, row) : 1;
+    return stage->nrows && !stage->listed ? hx_row_start(stage, row + 1) - hx_row_start(stage, row) : 1;
+}
+
+/* The items of a row of a matrix, or what is in proportion to them. */
+static inline uint32_t hx_row_items(const struct hx_stage *stage, uint32_t row)
+{
+    uint32_t columns = hx_stage_columns(stage);
+
+    return stage->listed ? stage->list_start[(row + 1) * columns] - stage->list_start[row * columns] : hx_row_length(stage, row);
 }
 
 static inline uint32_t hx_longest_row(const struct hx_stage *stage)
@@ -32,7 +40,7 @@ static inline uint32_t hx_longest_row(const struct hx_stage *stage)
     uint32_t longest = 0;
 
     for (uint32_t row = 1; row < stage->nrows; row++)
-        longest = hx_row_length(stage, row) > hx_row_length(stage, longest) ? row : longest;
+        longest = hx_row_items(stage, row) > hx_row_items(stage, longest) ? row : longest;
     return longest;
 }
 
@@ -42,10 +50,11 @@ struct hx_items { /* of a stage block: those of nrows ranks from list item `row`
 
 static inline struct hx_items hx_items_of(const struct hx_stage *stage, uint32_t columns, uint32_t b)
 {
-    uint32_t row = stage->nrows ? b / columns : 0, column = stage->nrows ? b % columns : b;
+    const int ranks = stage->nrows && !stage->listed; /* its rows and columns are of ranks */
+    uint32_t row = ranks ? b / columns : 0, column = ranks ? b % columns : b;
     uint32_t first = hx_list_start(stage, column), end = hx_list_start(stage, column + 1);
 
-    if (!stage->nrows)
+    if (!ranks)
         return (struct hx_items){0, 1, first, end - first};
     return (struct hx_items){hx_row_start(stage, row), hx_row_length(stage, row), first, end - first};
 }
@@ -61,7 +70,7 @@ static inline uint64_t hx_items_at(const struct hx_plan *plan, const struct hx_s
 {
     uint32_t row;
 
-    if (!stage->nrows)
+    if (!stage->nrows || stage->listed)
         return hx_list_item(stage, items.column + (uint32_t)i);
     row = items.row + (uint32_t)(i % items.nrows);
     return (uint64_t)(stage->rows ? stage->rows[row] : row) * (uint64_t)plan->p +

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Layout: block arithmetic. Every cut of n elements into m parts puts part i at floor(i n / m). */
+#include "runtime/plan/graph.h"
 #include "runtime/plan/items.h"
 #include "runtime/plan/layout.h"
 
@@ -67,7 +68,8 @@ static size_t line_rounding(const struct hx_layout *layout)
  * rounding. column may be one more than there are: the end. */
 static size_t slot_start(const struct hx_layout *layout, uint32_t row, uint32_t column)
 {
-    uint64_t items = (uint64_t)hx_list_start(layout->stage, column) * hx_row_length(layout->stage, row);
+    uint64_t items = layout->stage->listed ? hx_list_start(layout->stage, row * layout->columns + column) - hx_list_start(layout->stage, row * layout->columns)
+                                           : (uint64_t)hx_list_start(layout->stage, column) * hx_row_length(layout->stage, row);
     uint64_t blocks = items < column ? items : column; /* blocks without items need none */
     uint64_t elements = piece_max(layout, items);
 
@@ -107,7 +109,7 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
             layout->slot_stride = align_up(part_bytes + layout->sizes.elem_bytes) + HX_ROW_ALIGN;
         layout->slot_bytes = stage->uses_slot ? align_up(stage->nblocks * layout->slot_stride) : 0;
     } else {
-        for (uint32_t b = 0; stage->list_start && b < layout->columns; b++) {
+        for (uint32_t b = 0; stage->list_start && b < (stage->listed ? stage->nblocks : layout->columns); b++) {
             uint32_t length = stage->list_start[b + 1] - stage->list_start[b];
             longest = length > longest ? length : longest;
         }
@@ -121,7 +123,8 @@ void hx_layout_init(struct hx_layout *layout, const struct hx_plan *plan, const 
             layout->slot_lines = 0; /* written once a call: so a smaller node's slots are no longer than the fullest's */
         if (layout->nslices == 1 && layout->room * layout->sizes.elem_bytes % HX_ROW_ALIGN == 0)
             layout->slot_lines = 0; /* they do anyway, and without gaps a range is one span */
-        layout->slot_bytes = stage->uses_slot ? align_up(slot_start(layout, row, layout->columns)) : 0;
+        layout->slot_bytes = stage->uses_slot ? align_up(stage->listed ? piece_max(layout, plan->graph->most) * layout->sizes.elem_bytes
+                                                                       : slot_start(layout, row, layout->columns)) : 0;
     }
     layout->scratch_bytes = stage->scratch_rows * layout->row_bytes;
     if (stage->wire) {
@@ -136,20 +139,20 @@ static uint64_t home(const struct hx_layout *layout, enum hx_space space, uint64
     const struct hx_plan *plan = layout->plan;
 
     if (layout->sizes.pair_counts && space == HX_IN && layout->sizes.pair_counts->sent_at)
-        return layout->sizes.pair_counts->sent_at[x % (uint64_t)plan->p] + e.start - block_of(layout, x).start;
+        return layout->sizes.pair_counts->sent_at[hx_plan_sent_place(plan, x)] + e.start - block_of(layout, x).start;
     if (layout->sizes.pair_counts && space == HX_OUT)
-        return layout->sizes.pair_counts->received_at[x / (uint64_t)plan->p] + e.start - block_of(layout, x).start;
+        return layout->sizes.pair_counts->received_at[hx_plan_received_place(plan, x)] + e.start - block_of(layout, x).start;
     if (layout->sizes.places && space == hx_placed_space(plan))
         return layout->sizes.places[x] + e.start - block_of(layout, x).start;
     if (space == HX_IN || space == HX_COUNTS)
         return e.start - (plan->in_block ? block_of(layout, plan->in_block).start : 0);
-    if (space == HX_OUT && plan->out_stride == 1)
+    if (space == HX_OUT && plan->out_stride == 1 && !plan->graph)
         return e.start - (plan->out_block ? block_of(layout, plan->out_block).start : 0);
     if (space == HX_WORK && layout->sizes.starts)
         return e.start - block_of(layout, plan->work[0].columns[0]).start;
     e.start -= block_of(layout, x).start;
     if (space == HX_OUT)
-        return (x - plan->out_block) / plan->out_stride * layout->sizes.count + e.start;
+        return (plan->graph ? plan->graph->in_place[x] : (x - plan->out_block) / plan->out_stride) * layout->sizes.count + e.start;
     return (uint64_t)hx_layout_work_place(plan, x) * layout->room + e.start;
 }
 
@@ -312,6 +315,8 @@ int hx_layout_max_spans(const struct hx_stage *stage)
 
     if (stage->split)
         return (int)stage->nblocks + 1;
+    if (stage->listed)
+        return (int)hx_row_items(stage, hx_longest_row(stage)) + 1;
     all = hx_list_start(stage, columns);
     for (uint32_t j = 0; stage->nrows && j < columns; j++)
         if (hx_list_start(stage, j + 1) - hx_list_start(stage, j) > column)

@@ -22,8 +22,9 @@
 
 #include "runtime/plan/plan.h"
 
-/* All that a rank sends and receives, where it is not the same for all pairs: an entry per rank. */
+/* All that a rank sends and receives, where it is not the same for all pairs: an entry per rank, or, with a graph, per edge. */
 struct hx_pair_counts {
+    int nsent, nreceived; /* entries */
     const size_t *sent, *sent_at;         /* elements, and where they stand in IN; NULL: as without pair counts, to number them */
     const size_t *received, *received_at; /* likewise in OUT */
 };

@@ -3,6 +3,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/base/error.h"
 #include "runtime/base/reduce.h"
+#include "runtime/plan/graph.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,7 @@ void hx_plan_release(struct hx_plan *plan)
         free(plan->stages[s].row_start);
         free(plan->stages[s].rows);
         free(plan->stages[s].picks);
+        free(plan->stages[s].partners);
         free(plan->stages[s].holder);
         free(plan->stages[s].domain_start);
         free(plan->stages[s].charge_start);
@@ -91,6 +93,7 @@ void hx_plan_release(struct hx_plan *plan)
         free(plan->work[i].rows);
         free(plan->work[i].columns);
     }
+    hx_graph_release(plan->graph);
     free(plan);
 }
 
@@ -112,7 +115,7 @@ size_t hx_plan_bytes(const struct hx_plan *plan)
         bytes += (plan->work[i].nrows + plan->work[i].ncolumns) * sizeof(uint32_t);
     for (int s = 0; s < plan->nstages; s++) {
         const struct hx_stage *stage = &plan->stages[s];
-        uint32_t columns = stage->split ? (uint32_t)stage->n : hx_stage_columns(stage); /* that the lists name */
+        uint32_t columns = stage->split ? (uint32_t)stage->n : stage->listed ? stage->nblocks : hx_stage_columns(stage); /* that the lists name */
         bytes += sizeof(*stage) + (size_t)stage->n * sizeof(int) + stage->nsteps * sizeof(struct hx_step);
         bytes += stage->holder ? (size_t)stage->n * sizeof(int) : 0;
         bytes += stage->domain_start ? ((size_t)stage->ndomains + 1) * sizeof(int) : 0;
@@ -121,6 +124,7 @@ size_t hx_plan_bytes(const struct hx_plan *plan)
             bytes += (columns + 1 + stage->list_start[columns]) * sizeof(uint32_t);
         if (stage->row_start)
             bytes += (stage->nrows + 1 + (stage->rows ? stage->row_start[stage->nrows] : 0)) * sizeof(uint32_t);
+        bytes += stage->partners ? 2 * stage->nblocks * sizeof(uint32_t) : 0;
         bytes += stage->npicks * sizeof(struct hx_pick);
     }
     return bytes;

@@ -88,6 +88,8 @@ struct hx_pick {
     uint32_t block, row;
 };
 
+struct hx_graph;
+
 /* Members of a matrix stage: its blocks are numbered in 31 bits. */
 #define HX_MATRIX_MEMBERS 46340
 
@@ -115,6 +117,9 @@ struct hx_stage {
     uint32_t *rows;         /* NULL: the ranks one after the other */
     uint32_t npicks;
     struct hx_pick *picks;
+    int listed;             /* 1: block (i, j) of the matrix is none of ranks, but list[list_start[i columns + j] ..] like the blocks of a LIST */
+    uint32_t nreceived;     /* "exchange": the first so many blocks are received, the others are sent */
+    uint32_t *partners;     /* [nblocks] then: the member that block b comes from, or goes to; else NULL */
     int *holder;            /* [n] "gather", "scatter": the member that collects or hands out the block of each; NULL: the root */
     /* "nary_levels", of several levels in a node: members stand domain by domain, and have charge of runs of blocks. Else both NULL. */
     int ndomains;
@@ -152,6 +157,7 @@ struct hx_plan {
     uint64_t in_block, out_block;      /* IN and OUT hold plan blocks from these on (all, or this rank's own, or its row, or column) */
     uint32_t in_nblocks, out_nblocks;
     uint32_t out_stride;               /* from one to the next in OUT: p for a column, else 1 */
+    struct hx_graph *graph;            /* of a neighbourhood collective: plan blocks are its edges, see graph.h; NULL: none */
     struct hx_area work[2];            /* WORK holds these plan blocks, column by column */
     int nlanes;
     int nstages, nlevels;
@@ -335,6 +341,7 @@ struct hx_traits {
     const struct hx_wire *wire; /* sums may cross between nodes in this format; NULL: only as they are */
     uint32_t wire_elem_bytes;   /* then */
     const char *exact_because;  /* why they may not, though the communicator has a format; NULL: it has none, or they may */
+    struct hx_graph *graph; /* of a neighbourhood collective; NULL: it is none */
 };
 
 struct hx_traits hx_traits_of(hx_dtype_t dtype); /* of a built-in operation on it; not shared_alloc */

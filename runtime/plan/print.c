@@ -162,6 +162,9 @@ static void blocks_explain(const struct hx_stage *stage, FILE *file)
     if (stage->split) {
         fprintf(file, "    blocks: %u part%s of plan block %u\n", stage->nblocks, stage->nblocks == 1 ? "" : "s",
                 stage->list ? stage->list[0] : 0);
+    } else if (stage->listed) {
+        fprintf(file, "    blocks, row by row:");
+        lists_explain(stage->list_start, stage->list, stage->nblocks, file);
     } else if (stage->nrows && !stage->list_start && !stage->row_start) {
         fprintf(file, "    blocks: from each of the %u ranks to each\n", stage->nrows);
     } else if (stage->nrows) {

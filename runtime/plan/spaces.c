@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Plan blocks in the vector, and in the spaces that hold whole ones: IN, OUT and WORK. */
+#include "runtime/plan/graph.h"
 #include "runtime/plan/layout.h"
 #include <stdlib.h>
 
@@ -53,13 +54,12 @@ int64_t hx_layout_work_place(const struct hx_plan *plan, uint64_t x)
 /* Elements of a block of the matrix; none if this rank does not know its length. */
 static uint64_t pair_counts_length(const struct hx_plan *plan, const struct hx_sizes *sizes, uint64_t x)
 {
-    uint64_t from = x / (uint64_t)plan->p, to = x % (uint64_t)plan->p;
     int64_t place;
 
-    if (from == (uint64_t)plan->rank)
-        return sizes->pair_counts->sent[to];
-    if (to == (uint64_t)plan->rank)
-        return sizes->pair_counts->received[from];
+    if ((place = hx_plan_sent_place(plan, x)) >= 0)
+        return sizes->pair_counts->sent[place];
+    if ((place = hx_plan_received_place(plan, x)) >= 0)
+        return sizes->pair_counts->received[place];
     place = sizes->heard ? hx_layout_work_place(plan, x) : -1;
     return place < 0 ? 0 : sizes->heard[place];
 }
@@ -88,7 +88,7 @@ uint64_t hx_layout_out_place(const struct hx_plan *plan, const struct hx_sizes *
         return sizes->pair_counts->received_at[i];
     if (sizes->places && hx_placed_space(plan) == HX_OUT)
         return sizes->places[plan->out_block + i];
-    if (plan->out_stride > 1)
+    if (plan->out_stride > 1 || plan->graph)
         return i * sizes->count;
     return hx_layout_extent(plan, sizes, plan->out_block + i).start - hx_layout_extent(plan, sizes, plan->out_block).start;
 }
@@ -119,13 +119,13 @@ static uint64_t places_end(const struct hx_plan *plan, const struct hx_sizes *si
 }
 
 /* Beyond the last that this rank sends from IN, or receives in OUT. */
-static uint64_t pair_counts_end(const struct hx_plan *plan, const struct hx_pair_counts *pair_counts, enum hx_space space)
+static uint64_t pair_counts_end(const struct hx_pair_counts *pair_counts, enum hx_space space)
 {
     const size_t *lengths = space == HX_IN ? pair_counts->sent : pair_counts->received;
     const size_t *at = space == HX_IN ? pair_counts->sent_at : pair_counts->received_at;
     uint64_t end = 0;
 
-    for (int r = 0; r < plan->p; r++)
+    for (int r = 0; r < (space == HX_IN ? pair_counts->nsent : pair_counts->nreceived); r++)
         end = lengths[r] && at[r] + lengths[r] > end ? at[r] + lengths[r] : end;
     return end;
 }
@@ -136,7 +136,7 @@ size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *
     uint32_t n = space == HX_IN ? plan->in_nblocks : plan->out_nblocks;
 
     if (space == HX_COUNTS)
-        return (size_t)plan->p * sizeof(size_t);
+        return (size_t)plan->in_nblocks * sizeof(size_t);
     if (space == HX_HEARD)
         return hx_layout_work_blocks(plan) * sizeof(size_t);
     if (space == HX_WORK && !sizes->starts)
@@ -149,7 +149,9 @@ size_t hx_layout_space_bytes(const struct hx_plan *plan, const struct hx_sizes *
     if (n == 0)
         return 0;
     if (sizes->pair_counts)
-        return pair_counts_end(plan, sizes->pair_counts, space) * sizes->elem_bytes;
+        return pair_counts_end(sizes->pair_counts, space) * sizes->elem_bytes;
+    if (plan->graph) /* all of one length */
+        return n * sizes->count * sizes->elem_bytes;
     if (sizes->places && space == hx_placed_space(plan))
         return places_end(plan, sizes) * sizes->elem_bytes;
     struct hx_extent low = hx_layout_extent(plan, sizes, first), high = hx_layout_extent(plan, sizes, first + n - 1);

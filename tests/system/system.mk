@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Jobs of real processes, started by coll_run.
 noinst_PROGRAMS += tests/system/scale tests/system/collectives tests/system/actor tests/system/badcalls \
-    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/handoff tests/system/userops tests/system/half tests/system/wire tests/system/reorder tests/system/guidelines tests/system/notify tests/system/again tests/system/groups
+    tests/system/comms tests/system/comms_many tests/system/threads tests/system/wakes tests/system/handoff tests/system/userops tests/system/half tests/system/wire tests/system/reorder tests/system/guidelines tests/system/notify tests/system/again tests/system/groups tests/system/neighbors
 tests_system_collectives_SOURCES = tests/system/collectives.c tests/system/elements.c tests/system/elements.h tests/op_fold.h
 
 noinst_PROGRAMS += tests/system/traced
@@ -16,7 +16,7 @@ tests_system_half_SOURCES = tests/system/half.c tests/system/half_convert.c test
 check_programs_list += tests/system/threads_ranks
 
 dist_tests_list += tests/system/goes_on.sh tests/system/faults.sh tests/system/astray.sh tests/system/collectives.sh tests/system/death.sh tests/system/timeout.sh tests/system/idle.sh tests/system/busy.sh \
-    tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/comms_many.sh tests/system/userops.sh tests/system/half.sh tests/system/wire.sh tests/system/reorder.sh tests/system/guidelines.sh \
+    tests/system/emulation.sh tests/system/memory.sh tests/system/badinput.sh tests/system/comms.sh tests/system/comms_many.sh tests/system/neighbors.sh tests/system/userops.sh tests/system/half.sh tests/system/wire.sh tests/system/reorder.sh tests/system/guidelines.sh \
     tests/system/single_copy.sh tests/system/stream.sh tests/system/windows.sh tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 dist_tests_list += tests/system/finish.sh tests/system/pidspaces.sh tests/system/children.sh
 noinst_PROGRAMS += tests/system/forger

@@ -179,6 +179,23 @@ status = hx_alltoall(in, out, n, HX_FLOAT32, world);
 status = hx_alltoallv(in, counts, displs, out, counts, displs,
                       HX_FLOAT32, world);
 /* end */
+/* hx_alltoallw */
+hx_dtype_t types[2] = {HX_FLOAT32, HX_INT64};
+size_t places[2] = {0, 1024};
+
+status = hx_alltoallw(in, counts, places, types, out, counts, places, types,
+                      world);
+/* end */
+/* hx_comm_graph hx_neighbor_allgather hx_neighbor_allgatherv
+ * hx_neighbor_alltoall hx_neighbor_alltoallv */
+int me = hx_rank(world), last = hx_size(world) - 1;
+int ring[2] = {me ? me - 1 : last, me < last ? me + 1 : 0};
+hx_comm_t *graph;
+
+status = hx_comm_graph(world, 2, ring, 2, ring, &graph);
+status = hx_neighbor_allgather(in, out, n, HX_FLOAT32, graph);
+hx_comm_free(graph);
+/* end */
 /* hx_scan */
 status = hx_scan(in, sums, n, HX_FLOAT32, HX_SUM, world);
 /* end */

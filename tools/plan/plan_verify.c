@@ -110,7 +110,7 @@ static int root_check(struct totals *t, const struct ground *ground, const struc
     struct hx_pair_counts *pair_counts = NULL;
     ragged = dense;
     if (hx_coll_has_pair_counts(candidate->coll)) {
-        ragged.pair_counts = pair_counts = plan_memory(hx_check_pair_counts_new(shape->nranks, ragged.sizes.count));
+        ragged.pair_counts = pair_counts = plan_memory(hx_check_pair_counts_new(shape->nranks, NULL, ragged.sizes.count));
         ragged.sizes.limit /= 2;
     }
     if (hx_coll_has_blocks(candidate->coll) && !hx_coll_has_pairs(candidate->coll))

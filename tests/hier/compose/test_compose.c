@@ -385,7 +385,7 @@ static void lengths_are_learnt(void **state)
             assert_non_null(plans[r] = hx_compose(shape, r, &c));
         hx_check_sizes(plans, shape->nranks, 4, 3, 0, &call.sizes);
         call.sizes.limit /= 2; /* some are long */
-        struct hx_pair_counts *pair_counts = hx_check_pair_counts_new(shape->nranks, call.sizes.count);
+        struct hx_pair_counts *pair_counts = hx_check_pair_counts_new(shape->nranks, NULL, call.sizes.count);
         assert_non_null(call.pair_counts = pair_counts);
         if (i % 4 == 1)
             step_leave_out(plans[last], HX_OP_LEARN, HX_NOWHERE);

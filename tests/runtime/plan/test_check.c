@@ -168,7 +168,7 @@ static void test_pair_counts(void **state)
                 struct hx_plan **plans = plans_of_row(a, scope, p, 0);
                 struct hx_shape *shape = shape_of(scope, p);
                 struct hx_check_call call = call_of(a, plans, p, 2, p % 2), calls[3] = {call, call, call};
-                struct hx_pair_counts *pair_counts = hx_check_pair_counts_new(p, call.sizes.count);
+                struct hx_pair_counts *pair_counts = hx_check_pair_counts_new(p, NULL, call.sizes.count);
                 char report[2048];
                 assert_non_null(pair_counts);
                 calls[0].pair_counts = calls[2].pair_counts = pair_counts;
