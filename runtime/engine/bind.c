@@ -194,7 +194,7 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
         if (bound->plan->stages[s].share == HX_SHARE_COUNTS)
             heard_bytes = hx_layout_space_bytes(bound->plan, &sizes, HX_HEARD) + 1;
     bound->sizes = sizes;
-    bound->stages = calloc((size_t)bound->nstages, sizeof(*bound->stages));
+    bound->stages = calloc((size_t)(unsigned)bound->nstages, sizeof(*bound->stages));
     bound->heard = heard_bytes ? malloc(heard_bytes) : NULL;
     status = bound->stages && !heard_bytes == !bound->heard ? HX_SUCCESS : HX_ERR_NOMEM;
     for (int s = 0; status == HX_SUCCESS && s < bound->nstages; s++)
