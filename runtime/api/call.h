@@ -150,7 +150,7 @@ struct hx_call hx_call_of_pairs(const char *name, hx_comm_t *comm, const void *i
 int hx_counts_are_0(const size_t *counts, int n);
 /* Copy the caller's arrays to kept_counts. Errors: HX_ERR_NOMEM. */
 hx_status_t hx_pair_counts_keep(struct hx_call *call);
-/* The graph along whose edges the call moves data, or NULL. */
+/* Data goes along the edges of this graph. NULL: no graph. */
 static inline const struct hx_graph *hx_call_graph(const struct hx_call *call)
 {
     return call->key.purpose == HX_FOR_NEIGHBORS ? call->comm->members.graph : NULL;
