@@ -2,6 +2,7 @@
 /* The collectives. Hierax serves a call, or passes it on to MPI unchanged. This file has the blocking functions. large.c includes it for
  * those whose names end in _c, starts.c and starts_large.c for non-blocking ones, inits.c and inits_large.c for persistent ones. */
 #include "forms.h"
+#include "graphs.h"
 #include "hxmpi.h"
 #include "started.h"
 #include <stdint.h>
@@ -69,7 +70,7 @@ static int prepared(struct call *call, const struct hxmpi_data *data, hx_status_
 /* This rank cannot take part, and the others must not wait for it. */
 static int no_memory(struct call *call)
 {
-    hx_comm_revoke(HX_COMM(call));
+    hx_comm_revoke(call->graph ? GRAPH_COMM(call) : HX_COMM(call));
 #ifdef HXMPI_PREPARED
     hxmpi_prepared_drop(call);
 #endif
@@ -412,3 +413,5 @@ int FUNCTION(Alltoallv)(const void *sendbuf, const count_t *sendcounts, const di
                           HX_COMM(&call) HX_REQUEST));
     return call.rc;
 }
+
+#include "neighbors.c"

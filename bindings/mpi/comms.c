@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A communicator of MPI, and the one of Hierax that serves it. Both are made at the same time, because a non-blocking call cannot wait until
- * all ranks are there to make one. The number of communicators of Hierax is limited. So if a rank has many of them, the next ones are made in
- * the first blocking collective. The one of Hierax stands in an attribute of the communicator of MPI, which deletes the attribute when it
- * frees the communicator. */
+/* A communicator of MPI, and the one of Hierax that serves it; a second one has the graph of its topology. All are made at the same time,
+ * because a non-blocking call cannot wait until all ranks are there to make one. The number of communicators of Hierax is limited. So if a rank
+ * has many of them, the next ones are made in the first blocking collective. The one of Hierax stands in an attribute of the communicator of
+ * MPI, which deletes the attribute when it frees the communicator. */
+#include "graphs.h"
 #include "hxmpi.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,9 +47,11 @@ void hxmpi_progress(void *ctx)
 /* Free an entry that nothing uses any more. */
 static void discard(struct hxmpi_comm *of)
 {
-    if (of->is_early)
-        atomic_fetch_sub_explicit(&early, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&early, of->early, memory_order_relaxed);
     if (!of->comm || of->comm == world || hxmpi_state != HXMPI_ON) {
+        if (of->graph) /* Hierax has ended */
+            of->graph->comm = NULL;
+        hxmpi_graph_free(of->graph);
         free(of);
         return;
     }
@@ -100,6 +103,7 @@ static void later_free(void)
     pthread_mutex_unlock(&mutex);
     while (of) {
         struct hxmpi_comm *next = of->next;
+        hxmpi_graph_free(of->graph);
         hx_comm_free(of->comm);
         free(of);
         of = next;
@@ -210,7 +214,7 @@ static hx_comm_t *group_make(MPI_Comm comm, const int *ranks, int size)
     return made;
 }
 
-hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, int ready)
+hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, const struct hxmpi_graph *graph, int ready)
 {
     hx_comm_t *made = NULL;
 
@@ -218,8 +222,9 @@ hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, int ready
         return NULL;
     if (has_threads)
         turn_take(comm);
-    const int good = hx_comm_dup(of->comm, &made) == HX_SUCCESS;
-    if (!agree(good, comm) && made) {
+    const hx_status_t status = graph ? hx_comm_graph(of->comm, graph->n[0], graph->ranks[0], graph->n[1], graph->ranks[1], &made)
+                                     : hx_comm_dup(of->comm, &made);
+    if (!agree(status == HX_SUCCESS, comm) && made) {
         hx_comm_free(made);
         made = NULL;
     }
@@ -281,6 +286,29 @@ static struct hxmpi_comm *make(MPI_Comm comm, enum wish wish)
     return of;
 }
 
+const struct hxmpi_graph *hxmpi_graph_of(MPI_Comm comm, const struct hxmpi_comm *entry, int blocks, int *cause)
+{
+    struct hxmpi_comm *of = (struct hxmpi_comm *)entry;
+    int topology = MPI_UNDEFINED;
+
+    if (of->looked || PMPI_Topo_test(comm, &topology) != MPI_SUCCESS || topology == MPI_UNDEFINED) {
+        *cause = of->looked ? HXMPI_CAUSE_MEMBERS : HXMPI_CAUSE_ARGUMENT;
+        return of->graph;
+    }
+    *cause = blocks ? HXMPI_CAUSE_MEMBERS : HXMPI_CAUSE_FIRST;
+    if (!blocks)
+        return NULL;
+    struct hxmpi_graph *graph = hxmpi_graph_read(comm);
+    hx_comm_t *made = hxmpi_comm_copy(comm, of, graph, graph != NULL);
+    if (made)
+        graph->comm = made;
+    else
+        hxmpi_graph_free(graph);
+    of->graph = made ? graph : NULL;
+    of->looked = 1;
+    return of->graph;
+}
+
 void hxmpi_comm_new(MPI_Comm comm)
 {
     if (hxmpi_state != HXMPI_ON || comm == MPI_COMM_NULL)
@@ -288,8 +316,10 @@ void hxmpi_comm_new(MPI_Comm comm)
     later_free();
     struct hxmpi_comm *of = make(comm, MAY);
     if (of && of->comm) {
-        of->is_early = 1;
-        atomic_fetch_add_explicit(&early, 1, memory_order_relaxed);
+        int cause;
+        of->early = 1 + (hxmpi_graph_of(comm, of, 1, &cause) != NULL);
+        of->looked = of->early == 2; /* else the first blocking call tries again */
+        atomic_fetch_add_explicit(&early, of->early, memory_order_relaxed);
     }
 }
 

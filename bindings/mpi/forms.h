@@ -31,6 +31,7 @@ typedef MPI_Aint displ_t;
 #define HX_REQUEST , &call.started->request
 #define SERVED(call, data, hx_call) prepared(call, data, hx_call, request)
 #define PREPARE(call) (hxmpi_prepared_open(call) || declined(call, HXMPI_CAUSE_MEMBERS))
+#define GRAPH_COMM(call) (call)->started->own
 #elif !defined(HXMPI_STARTED)
 #define FUNCTION(name) PASTE(MPI_, name, SUFFIX)
 #define PASS_ON(name, ...)                                                                                                           \
@@ -57,6 +58,18 @@ typedef MPI_Aint displ_t;
 #define PREPARE(call) 1
 #define HX_REQUEST , &call.started->request
 #define SERVED(call, data, hx_call) (hxmpi_started_open(call, data) ? started(call, hx_call, request) : no_memory(call))
+#endif
+#ifndef GRAPH_COMM
+#define GRAPH_COMM(call) (call)->graph->comm
+#endif
+#if defined(HXMPI_PREPARED) || defined(HXMPI_STARTED) /* for a function that several collectives share */
+#define GRAPH_PARAMETER , MPI_Request *request
+#define GRAPH_LAST , request
+#define GRAPH_REQUEST , &call->started->request
+#else
+#define GRAPH_PARAMETER
+#define GRAPH_LAST
+#define GRAPH_REQUEST
 #endif
 #define CALL(name) {.what = HXMPI_##name + FORM * HXMPI_NCOLLECTIVES, .comm = comm, .since = hxmpi_stats_since()}
 

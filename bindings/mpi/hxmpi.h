@@ -42,13 +42,17 @@ void hxmpi_everyone_await(int rank, int size);
 
 /* ---- comms.c: communicators */
 
+struct hxmpi_graph;
+
 struct hxmpi_comm {
     hx_comm_t *comm; /* NULL: MPI makes the calls on it */
     int cause;       /* then: why, an index of hxmpi_causes */
     int rank, size;
-    int is_early;            /* made by hxmpi_comm_new */
-    int users, freed;        /* users: started calls that use it; freed: 1: the program has freed it */
-    struct hxmpi_comm *next; /* of those to be freed */
+    int early;                 /* communicators of Hierax for it that hxmpi_comm_new has made */
+    struct hxmpi_graph *graph; /* its graph, once it has been looked for; NULL: there is none */
+    int looked;                /* for its graph */
+    int users, freed;          /* users: started calls that use it; freed: 1: the program has freed it */
+    struct hxmpi_comm *next;   /* of those to be freed */
 };
 
 /* threads: several threads of this process may make communicators at once. */
@@ -65,8 +69,9 @@ void hxmpi_comm_new(MPI_Comm comm);
 void hxmpi_comm_hold(const struct hxmpi_comm *of);
 void hxmpi_comm_release(const struct hxmpi_comm *of);
 int hxmpi_comm_is_freed(const struct hxmpi_comm *of);
-/* Make another communicator of the same ranks. Collective. NULL on all ranks if a rank is not ready, or cannot make it. */
-hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, int ready);
+/* Make another communicator of the same ranks, with this graph (NULL: none). Collective. NULL on all ranks if a rank is not ready, or cannot
+ * make it. */
+hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, const struct hxmpi_graph *graph, int ready);
 /* A call of Hierax on comm has returned this: what the MPI function returns. */
 int hxmpi_result(MPI_Comm comm, hx_status_t status, const struct hxmpi_comm *of);
 /* A new error code of MPI with this text. Its error handler runs. */
@@ -149,10 +154,16 @@ enum hxmpi_cause { HXMPI_CAUSES(HXMPI_CAUSE) HXMPI_NCAUSES };
     ROW(Allgatherv, Iallgatherv)                                                                                                     \
     ROW(Alltoall, Ialltoall)                                                                                                         \
     ROW(Alltoallv, Ialltoallv)                                                                                                       \
+    ROW(Alltoallw, Ialltoallw)                                                                                                       \
     ROW(Reduce_scatter_block, Ireduce_scatter_block)                                                                                 \
     ROW(Reduce_scatter, Ireduce_scatter)                                                                                             \
     ROW(Scan, Iscan)                                                                                                                 \
-    ROW(Exscan, Iexscan)
+    ROW(Exscan, Iexscan)                                                                                                             \
+    ROW(Neighbor_allgather, Ineighbor_allgather)                                                                                     \
+    ROW(Neighbor_allgatherv, Ineighbor_allgatherv)                                                                                   \
+    ROW(Neighbor_alltoall, Ineighbor_alltoall)                                                                                       \
+    ROW(Neighbor_alltoallv, Ineighbor_alltoallv)                                                                                     \
+    ROW(Neighbor_alltoallw, Ineighbor_alltoallw)
 #define HXMPI_COLLECTIVE(name, starts) HXMPI_##name,
 enum hxmpi_collective { HXMPI_COLLECTIVES(HXMPI_COLLECTIVE) HXMPI_NCOLLECTIVES };
 enum hxmpi_form { HXMPI_BLOCKS, HXMPI_STARTS, HXMPI_PERSISTENT, HXMPI_FORMS }; /* MPI_Bcast, MPI_Ibcast, MPI_Bcast_init */

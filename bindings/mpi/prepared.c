@@ -70,7 +70,7 @@ int hxmpi_prepared_open(struct call *call)
 {
     struct hxmpi_started *started = calloc(1, sizeof(*started));
     const int ready = started && receive_make(started);
-    hx_comm_t *own = hxmpi_comm_copy(call->comm, call->of, ready);
+    hx_comm_t *own = hxmpi_comm_copy(call->comm, call->of, call->graph, ready);
     if (own) {
         started->own = own;
         call->started = started;

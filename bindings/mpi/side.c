@@ -23,9 +23,18 @@ static void pack(const struct hxmpi_side *side, char *user, size_t count, char *
     }
 }
 
+static int side_begin(struct hxmpi_side *side, const void *buffer, MPI_Datatype type, int flags);
+
 static void blocks_pack(const struct hxmpi_side *side, int load)
 {
-    for (int i = 0; i < side->blocks; i++)
+    struct hxmpi_side one;
+
+    for (int i = 0; i < side->blocks && side->types; i++)
+        if (side->user_counts[i]) {
+            side_begin(&one, side->user + side->user_displs[i], side->types[i], 0);
+            pack(&one, one.user, side->user_counts[i], (char *)side->copy + side->displs[i], load);
+        }
+    for (int i = 0; i < side->blocks && !side->types; i++)
         pack(side, side->user + side->user_displs[i] * side->extent, side->user_counts[i], (char *)side->copy + side->displs[i], load);
 }
 
@@ -86,6 +95,45 @@ int hxmpi_side_open_blocks(struct hxmpi_side *side, const void *buffer, int bloc
     }
     if (row) {
         side->data = side->bytes ? side->user + least * side->extent : side->user;
+        return 1;
+    }
+    if (!copy_make(side))
+        return 0;
+    if (flags & HXMPI_LOAD)
+        blocks_pack(side, 1);
+    return 1;
+}
+
+int hxmpi_side_open_types(struct hxmpi_side *side, const void *buffer, int blocks, const size_t *counts, const MPI_Aint *displs,
+                          const MPI_Datatype *types, int flags)
+{
+    MPI_Aint least = PTRDIFF_MAX;
+    int rows = 1;
+
+    *side = (struct hxmpi_side){.data = (void *)buffer, .user = (char *)buffer, .type = MPI_DATATYPE_NULL, .flags = flags, .blocks = blocks,
+                                .user_counts = counts, .user_displs = displs};
+    side->counts = malloc((size_t)blocks * (2 * sizeof(*side->counts) + sizeof(*side->types)) + 1);
+    if (!side->counts)
+        return 0;
+    side->displs = side->counts + blocks;
+    side->types = (MPI_Datatype *)(void *)(side->displs + blocks);
+    for (int i = 0; i < blocks; i++) {
+        size_t element = 0;
+        side->types[i] = types[i];
+        if (counts[i]) {
+            rows &= hxmpi_is_contiguous(types[i], &element);
+            least = displs[i] < least ? displs[i] : least;
+        }
+        if (element > side->element)
+            side->element = element;
+        side->counts[i] = counts[i] * element;
+    }
+    for (int i = 0; i < blocks; i++) {
+        side->displs[i] = !rows ? side->bytes : counts[i] ? (size_t)(displs[i] - least) : 0;
+        side->bytes += side->counts[i];
+    }
+    if (rows) {
+        side->data = side->bytes ? side->user + least : side->user;
         return 1;
     }
     if (!copy_make(side))

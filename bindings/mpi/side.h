@@ -20,6 +20,7 @@ struct hxmpi_side {
     const size_t *user_counts; /* in elements */
     const MPI_Aint *user_displs;
     int blocks, flags;
+    MPI_Datatype *types; /* of each block, whose user_displs are in bytes; NULL: all have `type` */
     void *copy;
 };
 
@@ -28,6 +29,9 @@ int hxmpi_side_open(struct hxmpi_side *side, const void *buffer, size_t count, M
 /* Blocks of counts[i] elements, at displs[i] extents. Both arrays stay until side_close. */
 int hxmpi_side_open_blocks(struct hxmpi_side *side, const void *buffer, int blocks, const size_t *counts, const MPI_Aint *displs,
                            MPI_Datatype type, int flags);
+/* Blocks of counts[i] elements of types[i], at displs[i] bytes. */
+int hxmpi_side_open_types(struct hxmpi_side *side, const void *buffer, int blocks, const size_t *counts, const MPI_Aint *displs,
+                          const MPI_Datatype *types, int flags);
 /* store: the data is complete, so give it to the program if Hierax has written it. */
 void hxmpi_side_close(struct hxmpi_side *side, int store);
 /* For a persistent call: copy the data from the program before each start, and back after it. */

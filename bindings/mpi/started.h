@@ -11,6 +11,7 @@ struct call {
     MPI_Comm comm;
     const struct hxmpi_comm *of;
     unsigned long since;     /* hxmpi_stats_clock */
+    const struct hxmpi_graph *graph; /* of a neighbourhood collective, or NULL */
     struct hxmpi_fold *fold; /* of a reduction, or NULL */
     int rc;                  /* if it was served */
     struct hxmpi_started *started; /* of a non-blocking or persistent call; or NULL */

@@ -13,6 +13,12 @@
 #define STARTS_Allgatherv Iallgatherv
 #define STARTS_Alltoall Ialltoall
 #define STARTS_Alltoallv Ialltoallv
+#define STARTS_Alltoallw Ialltoallw
+#define STARTS_Neighbor_allgather Ineighbor_allgather
+#define STARTS_Neighbor_allgatherv Ineighbor_allgatherv
+#define STARTS_Neighbor_alltoall Ineighbor_alltoall
+#define STARTS_Neighbor_alltoallv Ineighbor_alltoallv
+#define STARTS_Neighbor_alltoallw Ineighbor_alltoallw
 #define STARTS_Reduce_scatter_block Ireduce_scatter_block
 #define STARTS_Reduce_scatter Ireduce_scatter
 #define STARTS_Scan Iscan

@@ -11,34 +11,12 @@
 
 /* ---- calls that MPI 4 has twice: with counts of int, and of MPI_Count */
 
-#define COUNTED(count_t, displ_t, unit_t, suffix)                                                                                    \
+#define COUNTED(count_t, unit_t, suffix)                                                                                             \
     ROW(Buffer_detach##suffix, (void *buffer, count_t *size), (buffer, size))                                                        \
     ROW(Sendrecv_replace##suffix,                                                                                                    \
         (void *buffer, count_t count, MPI_Datatype type, int to, int sendtag, int from, int recvtag, MPI_Comm comm,                  \
          MPI_Status *status),                                                                                                        \
         (buffer, count, type, to, sendtag, from, recvtag, comm, status))                                                             \
-    ROW(Alltoallw##suffix,                                                                                                           \
-        (const void *in, const count_t ns_in[], const displ_t at_in[], const MPI_Datatype types_in[], void *out,                     \
-         const count_t ns_out[], const displ_t at_out[], const MPI_Datatype types_out[], MPI_Comm comm),                             \
-        (in, ns_in, at_in, types_in, out, ns_out, at_out, types_out, comm))                                                          \
-    ROW(Neighbor_allgather##suffix,                                                                                                  \
-        (const void *in, count_t n_in, MPI_Datatype type_in, void *out, count_t n_out, MPI_Datatype type_out, MPI_Comm comm),        \
-        (in, n_in, type_in, out, n_out, type_out, comm))                                                                             \
-    ROW(Neighbor_allgatherv##suffix,                                                                                                 \
-        (const void *in, count_t n_in, MPI_Datatype type_in, void *out, const count_t ns_out[], const displ_t at_out[],              \
-         MPI_Datatype type_out, MPI_Comm comm),                                                                                      \
-        (in, n_in, type_in, out, ns_out, at_out, type_out, comm))                                                                    \
-    ROW(Neighbor_alltoall##suffix,                                                                                                   \
-        (const void *in, count_t n_in, MPI_Datatype type_in, void *out, count_t n_out, MPI_Datatype type_out, MPI_Comm comm),        \
-        (in, n_in, type_in, out, n_out, type_out, comm))                                                                             \
-    ROW(Neighbor_alltoallv##suffix,                                                                                                  \
-        (const void *in, const count_t ns_in[], const displ_t at_in[], MPI_Datatype type_in, void *out, const count_t ns_out[],      \
-         const displ_t at_out[], MPI_Datatype type_out, MPI_Comm comm),                                                              \
-        (in, ns_in, at_in, type_in, out, ns_out, at_out, type_out, comm))                                                            \
-    ROW(Neighbor_alltoallw##suffix,                                                                                                  \
-        (const void *in, const count_t ns_in[], const MPI_Aint at_in[], const MPI_Datatype types_in[], void *out,                    \
-         const count_t ns_out[], const MPI_Aint at_out[], const MPI_Datatype types_out[], MPI_Comm comm),                            \
-        (in, ns_in, at_in, types_in, out, ns_out, at_out, types_out, comm))                                                          \
     ROW(Win_create##suffix, (void *base, MPI_Aint bytes, unit_t unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),                   \
         (base, bytes, unit, info, comm, win))                                                                                        \
     ROW(Win_allocate##suffix, (MPI_Aint bytes, unit_t unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),                 \
@@ -46,9 +24,9 @@
     ROW(Win_allocate_shared##suffix, (MPI_Aint bytes, unit_t unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),          \
         (bytes, unit, info, comm, base, win))
 
-COUNTED(int, int, int, )
+COUNTED(int, int, )
 #if MPI_VERSION >= 4
-COUNTED(MPI_Count, MPI_Aint, MPI_Aint, _c)
+COUNTED(MPI_Count, MPI_Aint, _c)
 #endif
 
 /* ---- communicators */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Tests of libhierax-mpi: programs of each MPI whose compiler is here.
-hxmpi_names = alike hard lifetimes loops overhead requests waits
+hxmpi_names = alike hard lifetimes loops neighbors overhead requests waits
 EXTRA_DIST += $(hxmpi_names:%=tests/mpi/%.c) tests/mpi/forms.h tests/mpi/parts.h tests/mpi/fortran.f90 tests/mpi/local_calls.txt \
     tests/mpi/jobs.sh tests/mpi/kmeans.py tests/mpi/programs.sh tests/mpi/programs_of.sh tests/mpi/ratios.py
 hxmpi_programs =
@@ -21,5 +21,5 @@ $(hxmpi_mpich): tests/mpi/%-mpich: tests/mpi/%.c runtime/hierax.h tests/mpi/form
 endif
 check_DATA = $(hxmpi_programs)
 CLEANFILES += $(hxmpi_programs)
-dist_tests_list += tests/mpi/alike.sh tests/mpi/hard.sh tests/mpi/requests.sh tests/mpi/lifetimes.sh tests/mpi/waits.sh \
+dist_tests_list += tests/mpi/alike.sh tests/mpi/neighbors.sh tests/mpi/hard.sh tests/mpi/requests.sh tests/mpi/lifetimes.sh tests/mpi/waits.sh \
     tests/mpi/fortran.sh tests/mpi/suites.sh
