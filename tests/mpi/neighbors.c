@@ -143,7 +143,7 @@ static void exchanges(MPI_Comm comm)
     blocks_set(to, LISTS, 0, 1, 0, mine);
     begin();
     MPI_Aint at_from[BLOCKS], at_to[BLOCKS]; /* of the forms with MPI_Count */
-    (void)at_from, (void)at_to;
+    (void)at_from, (void)at_to; /* an MPI before 4 has none */
     for (int i = 0; i < from->n; i++)
         at_from[i] = from->displs[i];
     OURS_V(Neighbor_allgatherv, Ineighbor_allgatherv, (in, length(rank, 0, 0), mine, ours, from->counts, from->displs, other, comm),
