@@ -11,6 +11,7 @@
 #include "runtime/api/failed.h"
 #include "runtime/api/lock.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/error.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/liveness.h"
 #include "runtime/engine/trace_spans.h"
@@ -67,9 +68,7 @@ static int lock_take(void)
 static void words_set(char words[HX_LAST_WORDS_BYTES], const char *text)
 {
     snprintf(words, HX_LAST_WORDS_BYTES, "%s", text ? text : "");
-    for (char *c = words; *c; c++)
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
+    hx_one_line(words);
 }
 
 static void others_tell(const char *words)

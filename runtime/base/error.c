@@ -18,6 +18,7 @@ hx_status_t hx_fail(hx_status_t status, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    hx_one_line(text);
     snprintf(last_detail, sizeof last_detail, "%s", text);
     if (!held)
         hx_log(HX_LOG_ERROR, "%s", last_detail);

@@ -36,6 +36,16 @@ static void capture_end(void)
     fclose(capture_file);
 }
 
+static void test_one_line(void **state)
+{
+    (void)state;
+    capture_begin();
+    hx_fail(HX_ERR_ARG, "name \"%s\"", "a\nhierax error: b\tc");
+    capture_end();
+    assert_string_equal(hx_last_detail(), "name \"a hierax error: b c\"");
+    assert_non_null(strstr(captured, "name \"a hierax error: b c\"\n"));
+}
+
 static void test_strerror(void **state)
 {
     static const struct {
@@ -156,7 +166,7 @@ static void test_version(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strerror),
+        cmocka_unit_test(test_strerror), cmocka_unit_test(test_one_line),
         cmocka_unit_test(test_fail),
         cmocka_unit_test(test_fail_is_thread_local),
         cmocka_unit_test(test_long_texts),
