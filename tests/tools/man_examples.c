@@ -183,8 +183,8 @@ status = hx_alltoallv(in, counts, displs, out, counts, displs,
 hx_dtype_t types[2] = {HX_FLOAT32, HX_INT64};
 size_t places[2] = {0, 1024};
 
-status = hx_alltoallw(in, counts, places, types, out, counts, places, types,
-                      world);
+status = hx_alltoallw(in, counts, places, types, out, counts, places,
+                      types, world);
 /* end */
 /* hx_comm_graph hx_neighbor_allgather hx_neighbor_allgatherv
  * hx_neighbor_alltoall hx_neighbor_alltoallv */

@@ -8,17 +8,17 @@ plan=$top_builddir/tools/coll_plan bench=$top_builddir/tests/tools/coll_bench
 printf '%s\n' 'hierax_constants 1' 'machine a test' 'hand_off_ns 250' 'line_ns 50' 'call_ns 900' 'fetch_cold_mb_s 3000' \
     'fetch_warm_mb_s 12000' 'slot_cold_mb_s 7000' 'slot_warm_mb_s 9000' 'own_mb_s 30000' 'fold_mb_s 15000' end >"$tmp/constants"
 HX_LOG=info "$run" -n 4 --nodes 2 -- "$top_builddir/tools/coll_info" --json >"$tmp/info" 2>"$tmp/err" || fail "coll_info: exit $?"
-facts() { # of the machine, as coll_plan takes them: provider, cores, last-level cache
+facts() { # of the machine, as coll_plan takes them: provider, cores, last-level cache, and how many of these
     python3 - "$tmp/info" "$tmp/err" <<'PYTHON'
 import json, re, sys
 info = json.load(open(sys.argv[1]))
 provider = re.search(r" provider (\S+)", info["network"]["between_nodes"])[1]
 machine = info["machine"]
-print(provider, machine["cpus_usable"], machine["last_level_cache_bytes"])
+print(provider, machine["cpus_usable"], machine["last_level_cache_bytes"], machine["l3_caches"])
 PYTHON
 }
-read -r provider cpus llc <<<"$(facts)"
-[ -n "$llc" ] || { fail "coll_info --json has no facts: $(head -c 2000 "$tmp/info")"; finish; }
+read -r provider cpus llc l3 <<<"$(facts)"
+[ -n "$l3" ] || { fail "coll_info --json has no facts: $(head -c 2000 "$tmp/info")"; finish; }
 
 # compare COLLECTIVE: the plan of the job and its time, and those of coll_plan
 compare() {
@@ -36,7 +36,11 @@ PYTHON
 same() {
     local nodes=$1 shape settings=() lines coll size
     shift
-    [ "$nodes" = 1 ] && shape=4 || shape=2,2
+    case $nodes/$l3 in
+    1/2 | 1/4) shape=1x4/$l3 ;; # domains
+    1/*) shape=4 ;;
+    *) shape=2,2 ;;
+    esac
     for setting in "$@"; do settings+=(--set "$setting"); done
     [ "$nodes" = 1 ] || settings+=(--set HX_NODES=2)
     for coll in allreduce bcast allgather reduce alltoall scan barrier; do
