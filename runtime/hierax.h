@@ -352,7 +352,8 @@ HX_CALL hx_status_t hx_join(const char *where, hx_comm_t **out);
  * needed. If no process has joined within `seconds`, *bigger is NULL, and the status is HX_SUCCESS.
  * If a newcomer dies or fails meanwhile, all ranks of comm drop the new world, and try again while
  * there is time. A newcomer that neither goes on nor ends delays the call up to `seconds`, or 10 s if
- * that is more, but not beyond HX_TIMEOUT. Then it is left out, and the call continues.
+ * that is more, but not beyond HX_TIMEOUT. Then it is left out, and the call continues. Newcomers that
+ * fail again and again do not hold the call for longer: no start of a world begins more than 2 s later.
  * A newcomer on a node of comm shares the memory of that node. With HX_NODES, ranks stay on their
  * emulated nodes, and newcomer r comes to node r modulo the number of nodes.
  * The settings are those of rank 0 of comm. *bigger inherits the choices of comm: see

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The lobby's server: see lobby.h. Its clients are those of a store of another kind; each session is a store of a job. */
 #include "runtime/bootstrap/lobby.h"
+#include "runtime/base/error.h"
 #include "runtime/bootstrap/store_server.h"
 
 #include <arpa/inet.h>
@@ -172,9 +173,7 @@ static void value_text(const struct hx_store_client *client, char *text, size_t 
 
     memcpy(text, client->body + client->head.key_bytes, n);
     text[n] = '\0';
-    for (char *c = text; *c; c++)
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
+    hx_one_line(text);
 }
 
 static int waiting(const struct hx_lobby *lobby, int name)

@@ -22,7 +22,7 @@ hx_status_t hx_lobby_place_parse(const char *label, const char *text, struct hx_
     const size_t at = slash ? (size_t)(slash - text) : 0, name = slash ? strlen(slash + 1) : 0;
 
     if (at < 3 || at >= sizeof place->at || name < 1 || name > HX_LOBBY_NAME_MAX || !memchr(text, ':', at))
-        return hx_fail(HX_ERR_ENV, "%s%s is not host:port/name, the address of coll_store and one of its names", label, text);
+        return hx_fail(HX_ERR_ENV, "%s\"%s\" is not host:port/name, the address of coll_store and one of its names", label, text);
     memcpy(place->at, text, at);
     place->at[at] = '\0';
     memcpy(place->name, slash + 1, name + 1);
@@ -47,6 +47,17 @@ static void tcp_end(struct hx_tcp *tcp)
     free(tcp->answer.value);
 }
 
+/* A store that does not answer in time is no time-out of the caller's communicator. */
+static hx_status_t of_visit(hx_status_t status)
+{
+    return status == HX_ERR_TIMEOUT ? HX_ERR_BOOTSTRAP : status;
+}
+
+static hx_status_t visit_request(struct hx_visit *visit, enum hx_store_op op, const char *text)
+{
+    return of_visit(hx_tcp_request(&visit->tcp, op, visit->place.name, text, strlen(text)));
+}
+
 hx_status_t hx_visit_open(const struct hx_lobby_place *place, const char *secret, double seconds, int *refused, struct hx_visit **out)
 {
     struct hx_visit *visit = calloc(1, sizeof *visit);
@@ -60,11 +71,12 @@ hx_status_t hx_visit_open(const struct hx_lobby_place *place, const char *secret
     visit->tcp.fd = -1;
     visit->tcp.server = HX_STORE_LAUNCHER;
     visit->tcp.boot.timeout = seconds;
+    visit->tcp.own_limit = 1;
     if ((status = hx_root_resolve("", place->at, &visit->tcp.root)) == HX_SUCCESS) {
-        visit->tcp.root.once = 1;
-        status = hx_tcp_join(&visit->tcp, secret);
+        visit->tcp.root.once = visit->tcp.root.lobby = 1;
+        status = of_visit(hx_tcp_join(&visit->tcp, secret));
     }
-    *refused = visit->tcp.broken != HX_SUCCESS || status == HX_ERR_ENV;
+    *refused = (visit->tcp.broken != HX_SUCCESS && visit->tcp.broken != HX_ERR_TIMEOUT) || status == HX_ERR_ENV;
     if (status == HX_SUCCESS)
         *out = visit;
     else
@@ -97,7 +109,7 @@ hx_status_t hx_visit_wait(struct hx_visit *visit, int *lost, struct hx_session *
     *lost = 0;
     who_write(who, sizeof who);
     visit->tcp.boot.timeout = 0;
-    if ((status = hx_tcp_request(&visit->tcp, HX_STORE_WAIT, visit->place.name, who, strlen(who))) != HX_SUCCESS) {
+    if ((status = visit_request(visit, HX_STORE_WAIT, who)) != HX_SUCCESS) {
         *lost = visit->tcp.broken != HX_SUCCESS;
         return status;
     }
@@ -113,7 +125,7 @@ hx_status_t hx_visit_count(struct hx_visit *visit, int members, uint64_t generat
     hx_status_t status;
 
     snprintf(text, sizeof text, "%d %" PRIu64, members, generation);
-    status = hx_tcp_request(&visit->tcp, HX_STORE_COUNT, visit->place.name, text, strlen(text));
+    status = visit_request(visit, HX_STORE_COUNT, text);
     if (status == HX_SUCCESS && sscanf(visit->tcp.answer.value, "%d", waiting) != 1)
         status = not_understood(visit);
     return status;
@@ -125,7 +137,7 @@ hx_status_t hx_visit_admit(struct hx_visit *visit, int most, int members, uint64
     hx_status_t status;
 
     snprintf(text, sizeof text, "%d %d %" PRIu64 " %d", most, members, generation, nodes);
-    status = hx_tcp_request(&visit->tcp, HX_STORE_ADMIT, visit->place.name, text, strlen(text));
+    status = visit_request(visit, HX_STORE_ADMIT, text);
     if (status == HX_SUCCESS && sscanf(visit->tcp.answer.value, "%d %d %" SCNx64 " %" SCNu64, &session->count, &session->port, &session->id,
                                        &session->generation) != 4)
         status = not_understood(visit);
@@ -150,8 +162,9 @@ hx_status_t hx_boot_open_session(const struct hx_lobby_place *place, const char 
                                  .timeout = timeout > 0 && timeout < SESSION_SECONDS ? timeout : SESSION_SECONDS};
     tcp->fd = -1;
     tcp->server = HX_STORE_LAUNCHER;
+    tcp->own_limit = 1;
     if ((status = hx_root_resolve("", at, &tcp->root)) == HX_SUCCESS) {
-        tcp->root.once = 1; /* it has listened before anyone learned its port: a refusal shows that the store has ended */
+        tcp->root.lobby = tcp->root.once = 1; /* it has listened before anyone learned its port: a refusal shows that the store has ended */
         status = hx_tcp_join(tcp, mixed);
     }
     free(mixed);

@@ -16,7 +16,7 @@ struct hx_visit; /* a connection to a lobby */
 
 /* Connect, and prove that this process knows the secret ("": none). seconds: the longest time for it, and for each answer later; more than 0.
  * Returns at once if no process listens there. *refused: a program has answered, and the next try would end alike.
- * Errors: HX_ERR_ENV, HX_ERR_BOOTSTRAP, HX_ERR_TIMEOUT, HX_ERR_NOMEM. */
+ * Errors: HX_ERR_ENV; HX_ERR_BOOTSTRAP, also if the store does not answer in time; HX_ERR_NOMEM. */
 hx_status_t hx_visit_open(const struct hx_lobby_place *place, const char *secret, double seconds, int *refused, struct hx_visit **visit);
 int hx_visit_is_lost(const struct hx_visit *visit); /* the connection is broken */
 void hx_visit_close(struct hx_visit *visit); /* or NULL */

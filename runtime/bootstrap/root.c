@@ -163,17 +163,19 @@ static int is_loopback(const struct sockaddr *at)
 /* error: the last errno, of any of the addresses. */
 static hx_status_t connect_fail(const struct hx_root *root, int rank, double start, int error)
 {
-    const char *who = root->listen_error   ? "; rank 0 cannot listen there itself: "
-                      : rank > 0 ? ". Rank 0 (or the launcher) serves the store. It has not started, or it has ended"
-                                           : "";
+    const char *who = root->listen_error         ? "; rank 0 cannot listen there itself: "
+                      : rank > 0 && !root->lobby ? ". Rank 0 (or the launcher) serves the store. It has not started, or it has ended"
+                                                 : "";
+    char after[32] = "", where[256] = "";
 
-    const char *where = is_loopback(root->addresses->ai_addr) ? ". Only this host, or this container, can reach this address. If each "
-                                                                "container has its own network, share the host's network, or set HX_ROOT "
-                                                                "to an address that all ranks reach"
-                                                              : "";
-
-    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at %s%s:%s after %.0f s: %s%s%s%s", root->label, root->host, root->port,
-                   hx_clock_awake() - start, strerror(error), who, root->listen_error ? strerror(root->listen_error) : "", where);
+    if (!root->once) /* else the caller tries again, and knows how long */
+        snprintf(after, sizeof after, " after %.0f s", hx_clock_awake() - start);
+    if (is_loopback(root->addresses->ai_addr))
+        snprintf(where, sizeof where, ". Only this host, or this container, can reach this address. If each container has its own network, "
+                                      "share the host's network, or set %s to an address that all %s reach", hx_root_setting(root),
+                 root->lobby ? "processes" : "ranks");
+    return hx_fail(HX_ERR_BOOTSTRAP, "no store answers at %s%s:%s%s: %s%s%s%s", root->label, root->host, root->port, after, strerror(error),
+                   who, root->listen_error ? strerror(root->listen_error) : "", where);
 }
 
 /* The store may start after this rank, so a refusal is not final. The other ranks wait until HX_TIMEOUT, because a late rank 0
@@ -204,8 +206,9 @@ hx_status_t hx_root_connect(struct hx_root *root, int rank, double timeout_s, in
         }
         const double now = hx_clock_awake();
         if (root->has_listened && error == ECONNREFUSED && now >= start + GONE_SECONDS)
-            return hx_fail(HX_ERR_PEER_DEAD, "rank 0 has died: the store that it (or a launcher) served at %s%s:%s no longer answers",
-                           root->label, root->host, root->port);
+            return hx_fail(HX_ERR_PEER_DEAD, "%s at %s%s:%s no longer answers",
+                           root->lobby ? "the store" : "rank 0 has died: the store that it (or a launcher) served", root->label, root->host,
+                           root->port);
         if (now >= (error == ETIMEDOUT ? deadline : late))
             return connect_fail(root, rank, start, error);
         if (silent && now >= told)

@@ -15,7 +15,14 @@ struct hx_root {
     int listen_error;           /* errno: why this process, rank 0, does not serve it */
     int has_listened;           /* a connection has succeeded before */
     int once;                   /* a refusal is final: the caller decides when to try again */
+    int lobby;                  /* coll_store serves it or started it */
 };
+
+/* The setting that says where the store is. */
+static inline const char *hx_root_setting(const struct hx_root *root)
+{
+    return root->lobby ? "HX_STORE" : "HX_ROOT";
+}
 
 /* Split and resolve host:port ([host]:port for a numeric IPv6 address). */
 hx_status_t hx_root_resolve(const char *label, const char *text, struct hx_root *root);

@@ -15,7 +15,7 @@
  *        this rank has left, so try again
  *   PUT key, value      GET key      FENCE answered when all ranks have sent it      BYE: this rank leaves
  *   BACK after BYE: this rank starts again; answered by success
- *   LATE value = seconds waited at the fence, as text: the job fails, and FENCE's answer names the missing ranks
+ *   LATE value = how long it has waited at the fence, as text: the job fails, and FENCE's answer names the missing ranks
  *   ABORT value = text: the job fails
  *
  * In an answer op is that of the request. status is a hx_status_t (for an error the value is its text) or HX_STORE_ABSENT. The

@@ -164,13 +164,29 @@ static hx_status_t send_request(struct hx_tcp *tcp, enum hx_store_op op, const c
     return status;
 }
 
+/* How long a request may take, and whose choice that is. */
+static void limit_tell(const struct hx_tcp *tcp, char text[48])
+{
+    snprintf(text, 48, "%g s%s", tcp->boot.timeout, tcp->own_limit ? "" : " (HX_TIMEOUT)");
+}
+
+static hx_status_t no_answer(struct hx_tcp *tcp)
+{
+    const char *setting = hx_root_setting(&tcp->root);
+    char limit[48];
+
+    limit_tell(tcp, limit);
+    return connection_break(tcp, hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %s; if another program has this port, %s %s",
+                                         tcp->root.host, tcp->root.port, limit, tcp->root.lobby ? "correct" : "choose a free one for", setting));
+}
+
 /* The fence took too long: ask the store which ranks are missing. The answer may still be success. */
 static hx_status_t fence_time_out(struct hx_tcp *tcp)
 {
-    char seconds[32];
+    char limit[48];
 
-    snprintf(seconds, sizeof seconds, "%g", tcp->boot.timeout);
-    const hx_status_t status = send_request(tcp, HX_STORE_LATE, NULL, seconds, strlen(seconds));
+    limit_tell(tcp, limit);
+    const hx_status_t status = send_request(tcp, HX_STORE_LATE, NULL, limit, strlen(limit));
     return status ? status : receive_answer(tcp, hx_deadline(LATE_SECONDS));
 }
 
@@ -183,15 +199,11 @@ static hx_status_t receive_reply(struct hx_tcp *tcp, enum hx_store_op op)
     if (status == HX_ERR_TIMEOUT && op == HX_STORE_FENCE)
         status = fence_time_out(tcp);
     if (status == HX_ERR_TIMEOUT)
-        return connection_break(tcp, hx_fail(HX_ERR_TIMEOUT, "the store at %s:%s has not answered within %g s (HX_TIMEOUT); if another program has this "
-                                      "port, choose a free one for HX_ROOT", tcp->root.host, tcp->root.port, tcp->boot.timeout));
+        return no_answer(tcp);
     if (status)
         return status;
-    if (answer->op == HX_STORE_REFUSE) {
-        for (char *c = answer->value; *c; c++) /* any process may have sent it */
-            *c = (unsigned char)*c < ' ' ? ' ' : *c;
+    if (answer->op == HX_STORE_REFUSE)
         return connection_break(tcp, hx_fail(HX_ERR_BOOTSTRAP, "%s", answer->value));
-    }
     if (answer->status != HX_SUCCESS && answer->status != HX_STORE_ABSENT)
         return hx_fail((hx_status_t)answer->status, "%s", answer->value);
     return HX_SUCCESS;
@@ -346,15 +358,20 @@ hx_status_t hx_tcp_join(struct hx_tcp *tcp, const char *secret)
 {
     const double timeout = tcp->boot.timeout, deadline = hx_deadline(GREET_SECONDS);
     struct timespec pause = {.tv_nsec = 1000000};
+    const int own_limit = tcp->own_limit;
     double again = 0;
     hx_status_t status;
 
     for (;;) {
         if ((status = hx_root_connect(&tcp->root, tcp->boot.rank, tcp->boot.timeout, &tcp->fd)) != HX_SUCCESS)
             return status;
-        tcp->boot.timeout = timeout > 0 && timeout < HX_CONNECT_SECONDS ? timeout : HX_CONNECT_SECONDS;
+        if (!(timeout > 0 && timeout < HX_CONNECT_SECONDS)) {
+            tcp->boot.timeout = HX_CONNECT_SECONDS;
+            tcp->own_limit = 1;
+        }
         status = handshake(tcp, secret);
         tcp->boot.timeout = timeout;
+        tcp->own_limit = own_limit;
         if (status == HX_SUCCESS && tcp->state == EARLY) {
             again = again > 0 ? again : hx_deadline(AGAIN_SECONDS);
             if (hx_deadline_passed(again))

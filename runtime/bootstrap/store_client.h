@@ -19,6 +19,7 @@ struct hx_tcp {
     hx_status_t broken;        /* why no further requests are possible */
     char why[HX_DETAIL_BYTES]; /* the text of that error */
     int launched;              /* by coll_run */
+    int own_limit;             /* boot.timeout is not HX_TIMEOUT */
     char at[300];              /* HX_ROOT */
     int hung_up; /* the connection broke before the store knew this rank */
     enum { STRANGER, PROVING, EARLY, JOINED } state; /* EARLY: the store is that of an earlier world */

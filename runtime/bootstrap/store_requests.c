@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The store's answer to each request. Once the job has failed, every answer is the reason: see store.c. */
 #include "runtime/bootstrap/store_server.h"
-#include "runtime/hierax.h"
+#include "runtime/base/error.h"
 
 #include <arpa/inet.h>
 #include <stdarg.h>
@@ -24,9 +24,7 @@ void hx_store_fail(struct hx_store *store, hx_status_t status, const char *forma
     va_start(args, format);
     vsnprintf(store->failure, sizeof store->failure, format, args);
     va_end(args);
-    for (char *c = store->failure; *c; c++) /* a client may have sent part of it */
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
+    hx_one_line(store->failure); /* a client may have sent part of it */
     store->failure_status = status;
     for (struct hx_store_client *client = store->clients; client; client = client->next)
         if (client->fenced) {
@@ -75,11 +73,28 @@ void hx_store_client_accept(struct hx_store *store, struct hx_store_client *clie
     store->joined++;
 }
 
+/* A caller of a lobby has no rank yet. */
+static void secret_refuse(const struct hx_store *store, struct hx_store_client *client)
+{
+    char who[32] = "this process";
+    struct hx_store_keys without;
+
+    if (client->greeting.size)
+        snprintf(who, sizeof who, "rank %u", ntohl(client->greeting.rank));
+    hx_store_keys_open(&without, "", &client->greeting);
+    if (hx_store_proof_is(&without, client->body, client->head.value_bytes))
+        hx_store_client_refuse(client, "the store refuses %s: HX_SECRET is not set there; set it to the text that the store has", who);
+    else if (!*store->secret)
+        hx_store_client_refuse(client, "the store refuses %s: wrong HX_SECRET (the store has none)", who);
+    else
+        hx_store_client_refuse(client, "the store refuses %s: wrong HX_SECRET (another job's store?)", who);
+}
+
 static void serve_join(struct hx_store *store, struct hx_store_client *client)
 {
     if (client->head.op != HX_STORE_JOIN || !hx_store_proof_is(&client->keys, client->body, client->head.value_bytes)) {
         store->wrong_secrets++;
-        hx_store_client_refuse(client, "the store refuses rank %u: wrong HX_SECRET (another job's store?)", ntohl(client->greeting.rank));
+        secret_refuse(store, client);
         return;
     }
     client->sealed = 1;
@@ -201,7 +216,7 @@ static void serve_late(struct hx_store *store, const struct hx_store_client *cli
     if (store->wrong_secrets)
         snprintf(refused, sizeof refused, "; refused for a wrong HX_SECRET: %u", store->wrong_secrets);
     hx_store_fail(store, HX_ERR_TIMEOUT,
-             "rank %d has waited %.*s s (HX_TIMEOUT) at a start-up fence for rank%s %s%s (%d of %d have "
+             "rank %d has waited %.*s at a start-up fence for rank%s %s%s (%d of %d have "
              "arrived, %d ever connected%s)",
              client->rank, (int)client->head.value_bytes, client->body + client->head.key_bytes,
              ranges == 1 && !strchr(text, '-') ? "" : "s", text, ranges == MISSING_MAX ? ", ..." : "", store->fenced,

@@ -28,7 +28,9 @@
 #define TURN_SECONDS 1.0     /* between two broadcasts */
 #define START_SECONDS 10.0   /* for the start of a world: newcomers that do not go on by then are left out */
 #define BACK_SECONDS 2.0     /* in which the other newcomers of a start that has failed wait in the store again */
-#define VISIT_SECONDS 5.0    /* for the store's answer */
+#define VISIT_SECONDS 5.0    /* for the store's answer. The other members wait meanwhile: at most a half, */
+#define VISIT_SHARE 0.5      /* and with the turn three quarters, of the time that their call may wait */
+#define TURN_SHARE 0.25
 #define PAUSE_NS 5000000     /* between two questions */
 
 enum { GO, AGAIN, OVER };
@@ -48,7 +50,8 @@ struct growth {
     const char *secret;
     int most;        /* newcomers to admit; 0: only count */
     int least;       /* wait for so many; hx_comm_wait_size sets it after the checks */
-    double deadline; /* clock.h */
+    double deadline; /* clock.h: until then newcomers may come */
+    double limit;    /* no start of a world begins later */
     struct hx_visit *visit; /* rank 0's */
     int reached;     /* the store has answered */
 };
@@ -59,6 +62,14 @@ static double start_seconds(const struct growth *g)
     const double timeout = g->comm->world->process.env->timeout, seconds = fmax(g->deadline - hx_clock_awake(), START_SECONDS);
 
     return timeout > 0 ? fmin(timeout, seconds) : seconds;
+}
+
+/* At most `seconds`, and this share of the time that calls on the communicator may wait. */
+static double share_of_timeout(const struct growth *g, double seconds, double share)
+{
+    const double timeout = *g->comm->members.timeout_s;
+
+    return timeout > 0 ? fmin(seconds, share * timeout) : seconds;
 }
 
 /* ---- rank 0 asks the store --------------------------------------------------------------------------------------- */
@@ -84,7 +95,7 @@ static int store_ask(struct growth *g, struct notice *notice)
     int refused = 0;
 
     if (!g->visit)
-        status = hx_visit_open(&g->place, g->secret, VISIT_SECONDS, &refused, &g->visit);
+        status = hx_visit_open(&g->place, g->secret, share_of_timeout(g, VISIT_SECONDS, VISIT_SHARE), &refused, &g->visit);
     if (status == HX_SUCCESS)
         status = hx_visit_count(g->visit, members->size, world->generation, &notice->waiting);
     if (status == HX_SUCCESS && g->most && notice->waiting >= g->least) {
@@ -108,7 +119,7 @@ static int store_ask(struct growth *g, struct notice *notice)
 /* Ask for a second, or until the time is up. Other threads can use Hierax meanwhile. */
 static void turn_take(struct growth *g, struct notice *notice)
 {
-    const double until = fmin(hx_deadline(TURN_SECONDS), g->deadline);
+    const double until = fmin(hx_deadline(share_of_timeout(g, TURN_SECONDS, TURN_SHARE)), g->deadline);
     int settled;
 
     hx_fail_hold();
@@ -228,7 +239,7 @@ static hx_status_t grow(struct growth *g, hx_comm_t **bigger)
         if (notice.state == GO && outcome.world == HX_SUCCESS)
             return HX_SUCCESS;
         if (notice.state == GO && notice.session.count > 1)
-            g->deadline = fmax(g->deadline, hx_clock_awake() + BACK_SECONDS);
+            g->deadline = fmax(g->deadline, fmin(hx_clock_awake() + BACK_SECONDS, g->limit));
         if (notice.state == GO && g->comm->members.rank == 0)
             hx_warn("%s: generation %llu could not start with %d newcomers: %s", g->name, (unsigned long long)notice.session.generation,
                     notice.session.count, hx_last_detail());
@@ -263,6 +274,7 @@ static hx_status_t growth_check(struct growth *g, double seconds, const void *ou
         return hx_comm_fail(comm, status);
     g->secret = env->secret ? env->secret : "";
     g->deadline = hx_clock_awake() + seconds;
+    g->limit = fmax(g->deadline, hx_clock_awake() + START_SECONDS) + BACK_SECONDS;
     return HX_SUCCESS;
 }
 
@@ -300,7 +312,7 @@ hx_status_t hx_comm_wait_size(hx_comm_t *comm, int least, double seconds, int *s
     HX_ENTER();
     if ((status = growth_check(&g, seconds, size, "size")) != HX_SUCCESS)
         return status;
-    g.least = least - comm->members.size;
+    g.least = least > comm->members.size ? least - comm->members.size : 0;
     if ((status = growth_run(&g, NULL)) == HX_SUCCESS)
         *size = comm->members.size + g.least;
     return status;

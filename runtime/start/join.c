@@ -5,6 +5,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/start/grow.h"
+#include <math.h>
 #include <time.h>
 
 #define VISIT_SECONDS 10.0   /* for one connection */
@@ -21,13 +22,18 @@ struct joining {
 /* The store may be started again at any time. Past HX_TIMEOUT without a store it counts as gone. */
 static hx_status_t store_visit(struct joining *j)
 {
-    const double deadline = hx_deadline(j->env.timeout);
+    const double timeout = j->env.timeout, deadline = hx_deadline(timeout);
+    double seconds = timeout > 0 ? fmin(timeout, VISIT_SECONDS) : VISIT_SECONDS;
     hx_status_t status;
     int refused = 0;
 
-    while ((status = hx_visit_open(&j->place, j->secret, VISIT_SECONDS, &refused, &j->visit)) != HX_SUCCESS && !refused &&
-           !hx_deadline_passed(deadline))
+    while ((status = hx_visit_open(&j->place, j->secret, seconds, &refused, &j->visit)) != HX_SUCCESS && !refused) {
         nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        if (hx_deadline_passed(deadline))
+            return hx_fail(status, "%s; tried for %g s (HX_TIMEOUT)", hx_last_detail(), timeout);
+        if (timeout > 0)
+            seconds = fmin(seconds, deadline - hx_clock_awake());
+    }
     return status;
 }
 
@@ -115,7 +121,7 @@ hx_status_t hx_join(const char *where, hx_comm_t **out)
         if (!where && !j.env.store)
             status = hx_fail(HX_ERR_ENV, "hx_join: where is NULL, and HX_STORE is not set: it is host:port/name, the address of coll_store");
         else
-            status = hx_lobby_place_parse(where ? "hx_join: " : "HX_STORE=", where ? where : j.env.store, &j.place);
+            status = hx_lobby_place_parse(where ? "hx_join: where " : "HX_STORE=", where ? where : j.env.store, &j.place);
     }
     j.secret = j.env.secret ? j.env.secret : "";
     if (status == HX_SUCCESS)

@@ -32,6 +32,9 @@ grows 2 drops trains 1
 HX_STORE=$at/test job 2 1 "$python" "$scripts/grow.py" none || { fail "none: exit $?"; tail -n 5 "$tmp/err" >&2; }
 job 2 1 "$python" "$scripts/grow.py" no_store || { fail "no_store: exit $?"; tail -n 5 "$tmp/err" >&2; }
 HX_STORE=127.0.0.1:1/train job 2 1 "$python" "$scripts/grow.py" away || { fail "away: exit $?"; tail -n 5 "$tmp/err" >&2; }
+kill -STOP $store # it listens, and answers nothing
+HX_STORE=$at/test job 2 1 "$python" "$scripts/grow.py" away || { fail "away, the store is stopped: exit $?"; tail -n 5 "$tmp/err" >&2; }
+kill -CONT $store
 # Ctrl-C ends a process that waits
 got=0
 timeout -s INT -k 40 3 "$python" -c 'import hierax, sys; hierax.join(sys.argv[1])' "$at/test" 2>"$tmp/err" || got=$?

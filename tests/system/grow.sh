@@ -103,6 +103,20 @@ await_file "$tmp/stopped" 1
 kill -KILL $dies
 ends "a newcomer stops"
 
+# newcomers that die in each start, and others come at once: a call that waits for none ends
+die_again() { while [ -e "$tmp/again" ]; do "$here/grown_dies" $at/train fenced; done; }
+touch "$tmp/again"
+for ((i = 0; i < 3; i++)); do
+    die_again >/dev/null 2>&1 &
+    loops[i]=$!
+done
+sleep 0.3
+HX_STORE=$at/train timeout 60 "$run" -n 2 -- "$here/grown" briefly 25 2>"$tmp/err" || { fail "newcomers die again and again: exit $?"; cat "$tmp/err" >&2; }
+rm "$tmp/again"
+store_stop # so those that wait end
+wait "${loops[@]}"
+store_start
+
 # others that stop, and stay: the members go on without them, long before HX_TIMEOUT
 for shape in stops:1 stalls:2; do
     IFS=: read -r when nodes <<<"$shape"
@@ -182,6 +196,18 @@ done
 # while no store answers, a vote takes no time
 HX_STORE=127.0.0.1:$((port + 2))/train timeout 60 "$run" -n 2 -- "$here/grown" votes 40 2>"$tmp/err" || { fail "40 votes: exit $?"; cat "$tmp/err" >&2; }
 
+# the store hangs: members get an error in time, and go on; a newcomer gives up
+kill -STOP $store_pid
+HX_STORE=$at/train GROWN_STATUS=5 GROWN_TEXT="has not answered within 5 s; if another program has this port, correct HX_STORE" \
+    timeout 100 "$run" -n 2 -- "$here/grown" wrong 2>"$tmp/err" || { fail "the store hangs: exit $?"; cat "$tmp/err" >&2; }
+HX_STORE=$at/train HX_TIMEOUT=8 GROWN_STATUS=5 GROWN_TEXT="has not answered within 4 s;" \
+    timeout 100 "$run" -n 2 -- "$here/grown" wrong 2>"$tmp/err" || { fail "the store hangs, HX_TIMEOUT=8: exit $?"; cat "$tmp/err" >&2; }
+start=$(now)
+HX_TIMEOUT=3 timeout 60 "$here/grown" join $at/train 2>"$tmp/err" && fail "a store that is stopped has let a process in"
+has "$tmp/err" "has not answered within 3 s; if another program has this port, correct HX_STORE; tried for 3 s (HX_TIMEOUT)" "the store hangs"
+(($(now) - start < 9000)) || fail "a process has waited $(($(now) - start)) ms for a store that hangs, with HX_TIMEOUT=3"
+kill -CONT $store_pid
+
 # wrong: newcomers
 refuses() { # TEXT COMMAND...: the newcomer's error has the text
     timeout 60 "${@:2}" >"$tmp/out" 2>"$tmp/err" && fail "${*:2} has joined"
@@ -191,8 +217,10 @@ refuses 'the store has no name "trian"; its names are: train, test' "$here/grown
 refuses 'wrong HX_SECRET' env HX_SECRET=other "$here/grown" join $at/train
 refuses 'is not host:port/name' "$here/grown" join $at
 refuses 'HX_STORE is not set' "$here/grown" join
-refuses 'HX_STORE=here is not host:port/name' env HX_STORE=here "$here/grown" join
-refuses 'Connection refused' env HX_TIMEOUT=1 "$here/grown" join 127.0.0.1:$((port + 2))/train
+refuses 'hx_join: where "" is not host:port/name' "$here/grown" join ""
+refuses 'the store refuses this process: HX_SECRET is not set' env -u HX_SECRET "$here/grown" join $at/train
+refuses 'HX_STORE="here" is not host:port/name' env HX_STORE=here "$here/grown" join
+refuses 'or set HX_STORE to an address that all processes reach; tried for 1 s (HX_TIMEOUT)' env HX_TIMEOUT=1 "$here/grown" join 127.0.0.1:$((port + 2))/train
 
 # wrong: members
 members_refuse() { # STATUS TEXT X=Y...

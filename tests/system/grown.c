@@ -12,10 +12,12 @@
  * grown elastic STEPS          a process of coll_run --elastic: ranks make sums until STEPS are made. In step 10 rank 1 kills itself, if it has
  *                              been there from the start. The others go on, and grow
  * grown votes N                N votes on growth, while no store answers
+ * grown briefly SECONDS        hx_comm_grow without waiting for newcomers returns within SECONDS, whatever those do that wait
  * grown wrong                  what the arguments and settings of hx_comm_grow may not be
  */
 #include <hierax.h>
 #include <dirent.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdint.h>
@@ -152,6 +154,7 @@ static void none(double time)
     CHECK(hx_comm_grow(world, 3, time, &bigger) == HX_SUCCESS && !bigger && now() - start >= time);
     CHECK(hx_comm_wait_size(world, hx_size(world) + 1, 0, &size) == HX_SUCCESS && size == hx_size(world));
     CHECK(hx_comm_wait_size(world, 0, 1000, &size) == HX_SUCCESS && size == hx_size(world));
+    CHECK(hx_comm_wait_size(world, INT_MIN, 1000, &size) == HX_SUCCESS && size == hx_size(world));
     sums(world);
     CHECK(hx_finalize() == HX_SUCCESS);
 }
@@ -298,6 +301,20 @@ static int has(hx_comm_t *comm, const char *text)
     return strstr(hx_error_detail(comm), text) != NULL;
 }
 
+static void briefly(double within)
+{
+    hx_comm_t *world, *bigger;
+    double start;
+
+    CHECK(hx_init(&world) == HX_SUCCESS);
+    me = hx_rank(world);
+    start = now();
+    CHECK(hx_comm_grow(world, 8, 0, &bigger) == HX_SUCCESS);
+    CHECK(now() - start < within);
+    sums(world);
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
 static void wrong(void)
 {
     hx_comm_t *world, *bigger;
@@ -335,6 +352,8 @@ int main(int argc, char **argv)
         rounds_join(atoi(argv[2]));
     else if (argc == 3 && !strcmp(argv[1], "elastic"))
         elastic(atoi(argv[2]));
+    else if (argc == 3 && !strcmp(argv[1], "briefly"))
+        briefly(atof(argv[2]));
     else if (argc == 2 && !strcmp(argv[1], "wrong"))
         wrong();
     else
