@@ -47,7 +47,7 @@ static void tcp_end(struct hx_tcp *tcp)
     free(tcp->answer.value);
 }
 
-/* A store that does not answer in time is no time-out of the caller's communicator. */
+/* That a store does not answer in time is an error of the store. The time-out of the communicator has not passed. */
 static hx_status_t of_visit(hx_status_t status)
 {
     return status == HX_ERR_TIMEOUT ? HX_ERR_BOOTSTRAP : status;
