@@ -4,7 +4,7 @@
 
 #include "runtime/ports/node.h"
 
-#define HX_PROBE_NS 4500000 /* the first rank measures for no longer */
+#define HX_PROBE_NS 40000000 /* the first rank measures for no longer */
 
 struct hx_probe {
     struct hx_shared *shared;

@@ -186,8 +186,7 @@ size_t places[2] = {0, 1024};
 status = hx_alltoallw(in, counts, places, types, out, counts, places,
                       types, world);
 /* end */
-/* hx_comm_graph hx_neighbor_allgather hx_neighbor_allgatherv
- * hx_neighbor_alltoall hx_neighbor_alltoallv */
+/* hx_comm_graph hx_neighbor_allgather hx_neighbor_allgatherv hx_neighbor_alltoall hx_neighbor_alltoallv */
 int me = hx_rank(world), last = hx_size(world) - 1;
 int ring[2] = {me ? me - 1 : last, me < last ? me + 1 : 0};
 hx_comm_t *graph;
