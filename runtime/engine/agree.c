@@ -202,6 +202,8 @@ hx_status_t hx_agree_end(const struct hx_members *members, hx_status_t waited, s
     hx_stand_clear(a->process);
     if (waited == HX_ERR_TIMEOUT)
         return late_fail(a, agreement->name);
+    if (waited != HX_SUCCESS)
+        return waited;
     if (a->result == HELD_FOR_DEAD || a->result == MINORITY)
         step_out(a);
     if (a->result == HELD_FOR_DEAD)

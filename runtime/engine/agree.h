@@ -81,7 +81,8 @@ static inline int hx_agreed_has(const struct hx_agreement *agreement, int rank)
 hx_status_t hx_agree(struct hx_process *process, struct hx_members *members, struct hx_agreement *agreement);
 
 /* The same for a caller that does not block. begin gives the words, advance is called until it returns nonzero, end returns the result.
- * waited: HX_SUCCESS, or HX_ERR_TIMEOUT if the caller gives up. One agreement of a communicator is open at a time. */
+ * waited: HX_SUCCESS, HX_ERR_TIMEOUT if the caller gives up, or the status of another reason that the caller has recorded; end then returns
+ * it, and the next call goes on as after HX_ERR_TIMEOUT. One agreement of a communicator is open at a time. */
 hx_status_t hx_agree_begin(struct hx_process *process, struct hx_members *members, const struct hx_agreement *agreement);
 int hx_agree_advance(const struct hx_members *members);
 hx_status_t hx_agree_end(const struct hx_members *members, hx_status_t waited, struct hx_agreement *agreement);

@@ -181,5 +181,5 @@ void hx_agree_heard(struct hx_process *process, struct hx_members *members, int 
         proposal_heard(a, message);
     if (message->agree.promise < LEFT_UNKNOWN &&
         (message->status || number_of(message->agree.decided) < number_of(hx_agree_part_mine(a).decided)))
-        hx_agree_tell(process, members, rank);
+        process->owner->tell(members->blocking, members->ranks[rank]); /* also a failure, which may keep this rank from coming here */
 }

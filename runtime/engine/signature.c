@@ -39,6 +39,25 @@ uint64_t hx_about_group(int parent_context, const int *members, int n)
     return (uint64_t)n << GROUP_HASH_BITS | ((all >> GROUP_HASH_BITS ^ all) & ((UINT64_C(1) << GROUP_HASH_BITS) - 1));
 }
 
+/* A float tells times apart, and leaves room for n. */
+uint64_t hx_about_growth(int n, double seconds)
+{
+    const float rounded = (float)seconds;
+    uint32_t bits;
+
+    memcpy(&bits, &rounded, sizeof(bits));
+    return (uint64_t)(uint32_t)n << 32 | bits;
+}
+
+static double growth_seconds(uint64_t about)
+{
+    const uint32_t bits = (uint32_t)about;
+    float seconds;
+
+    memcpy(&seconds, &bits, sizeof(seconds));
+    return (double)seconds;
+}
+
 #define WIRE_OP 256 /* the code of an operation in wire format i is that of the operation, and i + 1 times this */
 
 /* A built-in operation: the same in two formats makes unlike messages. */
@@ -110,6 +129,8 @@ static void part_tell(const struct hx_signature *s, char *text, size_t capacity)
                  (int)(int32_t)(s->about >> 32));
     else if (s->purpose == HX_FOR_GROUP)
         snprintf(text, capacity, "%s of %d ranks, list %08x", function, (int)(s->about >> GROUP_HASH_BITS), (unsigned)s->about);
+    else if (s->purpose == HX_FOR_GROW || s->purpose == HX_FOR_WAIT_SIZE)
+        snprintf(text, capacity, "%s of %d, %g s", function, (int)(int32_t)(s->about >> 32), growth_seconds(s->about));
     else
         snprintf(text, capacity, "%s", function);
 }

@@ -20,9 +20,11 @@ struct hx_engine;
 struct hx_call_key;
 struct hx_run;
 
-/* The field about of hx_call_key: for the call whose counts are sent to all first, and for the group that is created. */
+/* The field about of hx_call_key: for the call whose counts are sent to all first, for the group that is created, and for hx_comm_grow or
+ * hx_comm_wait_size with these arguments. */
 uint64_t hx_about_rooted(hx_dtype_t dtype, int root);
 uint64_t hx_about_group(int parent_context, const int *members, int n);
+uint64_t hx_about_growth(int n, double seconds);
 
 /* n: ranks. of_its_own: each rank has lengths that others do not know. */
 struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of_its_own);

@@ -9,8 +9,9 @@
  *   4  the members agree whether that has succeeded on all of them. If it has not, they drop the new world, and begin again with other
  *      newcomers: those that come within the time, or wait then already
  *
- * All members take part in each agreement, also a member whose broadcast has failed. So all that are alive return the same. A newcomer
- * learns in step 3 that it is in; if step 4 then fails, the first call of its new world does.
+ * All members take part in each agreement, also a member whose broadcast has failed. So all that are alive return the same. If ranks make
+ * different calls, they do not meet in an agreement. A rank that finds this fails, and the others see its failure while they wait.
+ * A newcomer learns in step 3 that it is in. If step 4 then fails, the first call of its new world does.
  */
 #include "runtime/api/call.h"
 #include "runtime/api/commit.h"
@@ -18,6 +19,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/agree.h"
+#include "runtime/engine/failure.h"
+#include "runtime/engine/signature.h"
 #include "runtime/start/grow.h"
 #include <math.h>
 #include <stdio.h>
@@ -46,6 +49,8 @@ struct growth {
     const char *name;
     enum hx_purpose purpose;
     struct hx_comm *comm;
+    int n;           /* the caller's arguments */
+    double seconds;
     struct hx_lobby_place place;
     const char *secret;
     int most;        /* newcomers to admit; 0: only count */
@@ -146,8 +151,9 @@ static void turn_take(struct growth *g, struct notice *notice)
 
 static hx_status_t notice_share(const struct growth *g, struct notice *notice)
 {
-    return hx_call_inner(g->name, g->comm, hx_call_key_for(g->purpose, 0, hx_call_key_of(HX_COLL_BCAST, HX_BYTE, HX_SUM, 0, sizeof(*notice))),
-                         notice, notice);
+    const struct hx_call_key key = hx_call_key_of(HX_COLL_BCAST, HX_BYTE, HX_SUM, 0, sizeof(*notice));
+
+    return hx_call_inner(g->name, g->comm, hx_call_key_for(g->purpose, hx_about_growth(g->n, g->seconds), key), notice, notice);
 }
 
 /* The members agree on the worst status of each kind. */
@@ -165,6 +171,44 @@ static int missing(const struct hx_members *members, const struct hx_agreement *
     return -1;
 }
 
+struct meeting { /* a member waits for the others */
+    struct hx_comm *comm;
+    const struct hx_failure *unlike; /* a member makes a different call; NULL: none as far as this member knows */
+};
+
+static int meeting_look(void *ctx)
+{
+    struct meeting *meeting = ctx;
+    const struct hx_failure *failure;
+
+    meeting->comm->world->process.owner->pump(&meeting->comm->world->process);
+    if (hx_agree_advance(&meeting->comm->members))
+        return 1;
+    failure = hx_failure_look(&meeting->comm->engine, HX_SUCCESS);
+    meeting->unlike = failure && failure->status == HX_ERR_MISMATCH ? failure : NULL;
+    return meeting->unlike != NULL;
+}
+
+static void meeting_slow(void *ctx)
+{
+    hx_agree_slow(&((const struct meeting *)ctx)->comm->members);
+}
+
+static hx_status_t meet(const struct growth *g, struct hx_agreement *agreement)
+{
+    struct hx_process *process = &g->comm->world->process;
+    struct hx_members *members = &g->comm->members;
+    struct meeting meeting = {.comm = g->comm};
+    hx_status_t status = hx_agree_begin(process, members, agreement);
+
+    if (status != HX_SUCCESS)
+        return status;
+    status = hx_wait_until(&process->waiter, &(struct hx_wait){meeting_look, meeting_slow, &meeting, *members->timeout_s, hx_agree_clock(members)});
+    if (meeting.unlike)
+        status = hx_fail(HX_ERR_MISMATCH, "%s", meeting.unlike->text);
+    return hx_agree_end(members, status, agreement);
+}
+
 /* mine: in, of this member; out, of all. Agreements find the least, so complements go in. Returns the status of comm. */
 static hx_status_t agree(const struct growth *g, struct outcome *mine)
 {
@@ -175,7 +219,7 @@ static hx_status_t agree(const struct growth *g, struct outcome *mine)
     hx_commits_await(comm);
     agreement.words[1] = ~(uint64_t)mine->comm;
     agreement.words[2] = ~(uint64_t)mine->world;
-    status = hx_agree(&comm->world->process, &comm->members, &agreement);
+    status = meet(g, &agreement);
     if (status == HX_SUCCESS && agreement.kinds != 1u << HX_AGREE_GROW)
         status = hx_fail(HX_ERR_REVOKED, "%s: another rank is in hx_comm_agree or hx_comm_shrink", g->name);
     else if (status == HX_SUCCESS && missing(&comm->members, &agreement) >= 0)
@@ -230,6 +274,8 @@ static hx_status_t grow(struct growth *g, hx_comm_t **bigger)
         if (g->comm->members.rank == 0)
             turn_take(g, &notice);
         outcome = (struct outcome){notice_share(g, &notice), HX_SUCCESS};
+        if (outcome.comm == HX_ERR_MISMATCH)
+            return outcome.comm;
         if (outcome.comm == HX_SUCCESS && notice.state == GO)
             session_open(g, &notice.session, &outcome, bigger);
         else
@@ -293,7 +339,7 @@ static hx_status_t growth_run(struct growth *g, hx_comm_t **bigger)
 
 hx_status_t hx_comm_grow(hx_comm_t *comm, int n, double seconds, hx_comm_t **bigger)
 {
-    struct growth g = {.name = "hx_comm_grow", .purpose = HX_FOR_GROW, .comm = comm, .most = n, .least = 1};
+    struct growth g = {.name = "hx_comm_grow", .purpose = HX_FOR_GROW, .comm = comm, .n = n, .seconds = seconds, .most = n, .least = 1};
     hx_status_t status;
 
     if (bigger)
@@ -306,7 +352,7 @@ hx_status_t hx_comm_grow(hx_comm_t *comm, int n, double seconds, hx_comm_t **big
 
 hx_status_t hx_comm_wait_size(hx_comm_t *comm, int least, double seconds, int *size)
 {
-    struct growth g = {.name = "hx_comm_wait_size", .purpose = HX_FOR_WAIT_SIZE, .comm = comm};
+    struct growth g = {.name = "hx_comm_wait_size", .purpose = HX_FOR_WAIT_SIZE, .comm = comm, .n = least, .seconds = seconds};
     hx_status_t status;
 
     HX_ENTER();

@@ -111,7 +111,7 @@ for ((i = 0; i < 3; i++)); do
     loops[i]=$!
 done
 sleep 0.3
-HX_STORE=$at/train timeout 60 "$run" -n 2 -- "$here/grown" briefly 25 2>"$tmp/err" || { fail "newcomers die again and again: exit $?"; cat "$tmp/err" >&2; }
+HX_STORE=$at/train timeout 60 "$run" -n 2 -- "$here/grown" briefly 40 2>"$tmp/err" || { fail "newcomers die again and again: exit $?"; cat "$tmp/err" >&2; }
 rm "$tmp/again"
 store_stop # so those that wait end
 wait "${loops[@]}"
@@ -221,6 +221,15 @@ refuses 'hx_join: where "" is not host:port/name' "$here/grown" join ""
 refuses 'the store refuses this process: HX_SECRET is not set' env -u HX_SECRET "$here/grown" join $at/train
 refuses 'HX_STORE="here" is not host:port/name' env HX_STORE=here "$here/grown" join
 refuses 'or set HX_STORE to an address that all processes reach; tried for 1 s (HX_TIMEOUT)' env HX_TIMEOUT=1 "$here/grown" join 127.0.0.1:$((port + 2))/train
+
+# the last rank makes another call, or has other arguments
+for what in n seconds wait_size allreduce; do
+    for options in "-n 2" "-n 3" "-n 2 --nodes 2" "-n 3 --nodes 3" "-n 3 --nodes 2,1 --env HX_CHECK=1"; do
+        # shellcheck disable=SC2086
+        HX_STORE=$at/train timeout 60 "$run" $options -- "$here/grown" unlike $what 2>"$tmp/err" ||
+            { fail "another $what, $options: exit $?"; cat "$tmp/err" >&2; }
+    done
+done
 
 # wrong: members
 members_refuse() { # STATUS TEXT X=Y...

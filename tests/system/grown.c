@@ -13,6 +13,7 @@
  *                              been there from the start. The others go on, and grow
  * grown votes N                N votes on growth, while no store answers
  * grown briefly SECONDS        hx_comm_grow without waiting for newcomers returns within SECONDS, whatever those do that wait
+ * grown unlike WHAT            the last rank makes another call than the others, which grow: WHAT is n, seconds, wait_size or allreduce
  * grown wrong                  what the arguments and settings of hx_comm_grow may not be
  */
 #include <hierax.h>
@@ -315,6 +316,36 @@ static void briefly(double within)
     CHECK(hx_finalize() == HX_SUCCESS);
 }
 
+/* All ranks get the error long before HX_TIMEOUT, and no rank is taken for dead. */
+static void unlike(const char *what)
+{
+    hx_comm_t *world, *comm, *living, *bigger;
+    const char *checks = getenv("HX_CHECK");
+    const double start = now();
+    hx_status_t status;
+    int64_t one = 1;
+    int last, size;
+
+    CHECK(hx_init(&world) == HX_SUCCESS && hx_comm_dup(world, &comm) == HX_SUCCESS);
+    me = hx_rank(world);
+    last = me == hx_size(world) - 1;
+    if (last && !strcmp(what, "wait_size"))
+        status = hx_comm_wait_size(comm, 1, 30, &size);
+    else if (last && !strcmp(what, "allreduce"))
+        status = hx_allreduce(HX_IN_PLACE, &one, 1, HX_INT64, HX_SUM, comm);
+    else
+        status = hx_comm_grow(comm, last && !strcmp(what, "n") ? 2 : 1, last && !strcmp(what, "seconds") ? 31 : 30, &bigger);
+    CHECK(status == HX_ERR_MISMATCH);
+    CHECK(has(comm, "ranks make different calls") || has(comm, "differ"));
+    CHECK(!strstr(hx_error_detail(comm) + 1, "hx_comm_grow: hx_comm_grow"));
+    CHECK(now() - start < 20);
+    if (checks && atoi(checks))
+        sums(comm); /* nothing has happened */
+    CHECK(hx_comm_shrink(comm, &living) == HX_SUCCESS && hx_size(living) == hx_size(world));
+    sums(living);
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
 static void wrong(void)
 {
     hx_comm_t *world, *bigger;
@@ -354,6 +385,8 @@ int main(int argc, char **argv)
         elastic(atoi(argv[2]));
     else if (argc == 3 && !strcmp(argv[1], "briefly"))
         briefly(atof(argv[2]));
+    else if (argc == 3 && !strcmp(argv[1], "unlike"))
+        unlike(argv[2]);
     else if (argc == 2 && !strcmp(argv[1], "wrong"))
         wrong();
     else
