@@ -17,6 +17,7 @@
 #define SESSION_SECONDS 60.0 /* a session in which no process is after that time is closed */
 #define FAILED_SECONDS 20.0  /* one that has failed tells each of its processes why, also those that come later */
 #define LOOK_MS 1000         /* how often sessions are looked at */
+#define SILENT_SECONDS 60.0  /* without a warning */
 #define CLIENTS 1024         /* so many may come at once */
 #define TEXT_BYTES 4096
 #define MEMBERS_MAX 1000000
@@ -52,6 +53,8 @@ struct hx_lobby {
     int n;
     uint64_t came; /* processes that have waited */
     struct session *sessions;
+    char warning[256];
+    double silent_until; /* when it may warn again that it is full; 0: now */
 };
 
 /* ---- sessions ---------------------------------------------------------------------------------------------------- */
@@ -338,8 +341,23 @@ static void lobby_release(struct hx_store *store, struct hx_store_client *client
     client->seat = NULL;
 }
 
+/* Those that cannot connect now try again. */
+static void lobby_full(struct hx_store *store, int has_evicted, const char *why)
+{
+    struct hx_lobby *lobby = store->owner;
+    int n = 0;
+
+    (void)has_evicted;
+    for (const struct hx_store_client *client = store->clients; client; client = client->next)
+        n++;
+    if (lobby->silent_until == 0 || hx_deadline_passed(lobby->silent_until))
+        snprintf(lobby->warning, sizeof lobby->warning, "the store has %d connections and cannot accept another one now: %s; raise the limit "
+                 "of open files (ulimit -n)", n, why);
+    lobby->silent_until = hx_deadline(SILENT_SECONDS);
+}
+
 static const struct hx_store_kind lobby_kind = {
-    .join = lobby_join, .request = lobby_request, .died = lobby_died, .release = lobby_release};
+    .join = lobby_join, .request = lobby_request, .died = lobby_died, .release = lobby_release, .full = lobby_full};
 
 /* ---- the lobby --------------------------------------------------------------------------------------------------- */
 
@@ -387,13 +405,15 @@ int hx_lobby_fd(const struct hx_lobby *lobby)
 
 int hx_lobby_wait_ms(const struct hx_lobby *lobby)
 {
-    return lobby->sessions ? LOOK_MS : -1;
+    return lobby->sessions || lobby->store->is_full ? LOOK_MS : -1;
 }
 
-void hx_lobby_serve(struct hx_lobby *lobby)
+const char *hx_lobby_serve(struct hx_lobby *lobby)
 {
+    lobby->warning[0] = '\0';
     hx_store_serve(lobby->store);
     sessions_serve(lobby);
+    return lobby->warning[0] ? lobby->warning : NULL;
 }
 
 int hx_lobby_waiting(const struct hx_lobby *lobby, int name)

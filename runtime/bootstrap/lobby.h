@@ -37,7 +37,8 @@ struct hx_lobby;
 int hx_lobby_open(int listen_fd, const char *secret, char *const *names, int n, struct hx_lobby **lobby);
 int hx_lobby_fd(const struct hx_lobby *lobby);  /* readable (poll) when hx_lobby_serve has work */
 int hx_lobby_wait_ms(const struct hx_lobby *lobby); /* call hx_lobby_serve after that time in any case; -1: no need */
-void hx_lobby_serve(struct hx_lobby *lobby);    /* handle what is ready; never blocks */
+/* Handle what is ready; never blocks. Returns NULL, or a warning that stays valid until the next call. */
+const char *hx_lobby_serve(struct hx_lobby *lobby);
 void hx_lobby_list(const struct hx_lobby *lobby, FILE *out); /* names, facts about their jobs, waiting processes */
 int hx_lobby_waiting(const struct hx_lobby *lobby, int name); /* how many processes wait for the name */
 int hx_lobby_has_admitted(const struct hx_lobby *lobby, int name); /* has any process been admitted? */

@@ -118,6 +118,12 @@ static int stranger_evict(struct hx_store *store)
     return 1;
 }
 
+/* data.ptr NULL: the listening socket; the store: its timer */
+static int listener_watch(const struct hx_store *store)
+{
+    return epoll_ctl(store->epoll_fd, EPOLL_CTL_ADD, store->listen_fd, &(struct epoll_event){.events = EPOLLIN});
+}
+
 /* Accept a few connections at a time, so that strangers that have sent something are served before new ones take their place. */
 static void accept_clients(struct hx_store *store)
 {
@@ -129,11 +135,11 @@ static void accept_clients(struct hx_store *store)
                 stranger_evict(store);
             stranger_add(store, fd);
         } else if (error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS) {
-            if (stranger_evict(store))
+            const int has_evicted = stranger_evict(store);
+            store->kind->full(store, has_evicted, strerror(error));
+            if (has_evicted)
                 continue;
-            hx_store_fail(store, HX_ERR_NOMEM, "the store cannot accept more than %d ranks: %s (see ulimit -n)",
-                     store->connected, strerror(error));
-            epoll_ctl(store->epoll_fd, EPOLL_CTL_DEL, store->listen_fd, NULL); /* else it stays ready for ever */
+            store->is_full = epoll_ctl(store->epoll_fd, EPOLL_CTL_DEL, store->listen_fd, NULL) == 0;
             return;
         } else if (error != EINTR && error != ECONNABORTED) {
             return;
@@ -169,6 +175,8 @@ void hx_store_serve(struct hx_store *store)
     const int ready = epoll_wait(store->epoll_fd, events, EVENTS_MAX, 0);
     int has_new = 0, has_end = 0;
 
+    if (store->is_full) /* a descriptor may be free now */
+        store->is_full = listener_watch(store) < 0;
     for (int i = 0; i < ready; i++) {
         struct hx_store_client *client = events[i].data.ptr;
 
@@ -204,7 +212,6 @@ void hx_store_rank_ended(struct hx_store *store, int rank)
 
 int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, struct hx_store **store)
 {
-    struct epoll_event event = {.events = EPOLLIN}; /* data.ptr NULL: the listening socket; the store: its timer */
     struct hx_store *new = calloc(1, sizeof *new);
 
     if (!new)
@@ -225,7 +232,7 @@ int hx_store_open(int listen_fd, int size, const char *secret, uint32_t server, 
     new->has_joined = calloc((size_t)size, 1);
     if (new->epoll_fd < 0 || new->ends_fd < 0 || new->timer_fd < 0 || !new->secret || !new->by_rank || !new->has_joined ||
         epoll_ctl(new->epoll_fd, EPOLL_CTL_ADD, new->timer_fd, &tick) < 0 ||
-        epoll_ctl(new->epoll_fd, EPOLL_CTL_ADD, listen_fd, &event) < 0) {
+        listener_watch(new) < 0) {
         new->listen_fd = -1;
         hx_store_close(new);
         return -1;

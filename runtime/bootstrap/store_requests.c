@@ -300,7 +300,14 @@ static void job_release(struct hx_store *store, struct hx_store_client *client)
         hx_store_rank_gone(store, client->rank);
 }
 
-const struct hx_store_kind hx_store_of_job = {.join = job_join, .request = job_request, .died = job_died, .release = job_release};
+static void job_full(struct hx_store *store, int has_evicted, const char *why)
+{
+    if (!has_evicted)
+        hx_store_fail(store, HX_ERR_NOMEM, "the store cannot accept more than %d ranks: %s (see ulimit -n)", store->connected, why);
+}
+
+const struct hx_store_kind hx_store_of_job = {
+    .join = job_join, .request = job_request, .died = job_died, .release = job_release, .full = job_full};
 
 void hx_store_request(struct hx_store *store, struct hx_store_client *client)
 {

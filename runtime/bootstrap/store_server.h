@@ -52,6 +52,8 @@ struct hx_store_kind {
     void (*request)(struct hx_store *store, struct hx_store_client *client); /* serve the one that was read, of a client with a rank */
     void (*died)(struct hx_store *store, const struct hx_store_client *client); /* its connection has closed. May be called again */
     void (*release)(struct hx_store *store, struct hx_store_client *client); /* it has a rank, and is about to be released */
+    /* No descriptor is free for another connection. Either a stranger has been closed for it, or nobody can connect now. */
+    void (*full)(struct hx_store *store, int has_evicted, const char *why);
 };
 extern const struct hx_store_kind hx_store_of_job;
 
@@ -59,6 +61,7 @@ struct hx_store {
     const struct hx_store_kind *kind;
     void *owner; /* of a kind that has one */
     int listen_fd, epoll_fd;
+    int is_full; /* listen_fd is not in epoll_fd, where it would stay ready while no descriptor is free */
     int ends_fd; /* an epoll too: lists the connections that the other side has closed, in that order */
     int size, fenced, left, connected; /* ranks: in all, at the fence, left by BYE, ever accepted */
     int joined;                        /* ranks that are connected now */

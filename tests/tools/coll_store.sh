@@ -66,6 +66,36 @@ start --listen "$at" train # at once, at the same address
 kill -INT $pid
 wait $pid || fail "SIGINT: status $?"
 
+# no descriptor is free: it says so once, and goes on when one is. The limit of 24 is the hard one, which it cannot raise.
+: >"$work/address"
+(ulimit -n 24 && exec "$store" train >"$work/address" 2>"$work/err") &
+pid=$!
+for ((i = 0; i < 1000; i++)); do
+    [ -s "$work/address" ] && break
+    sleep 0.02
+done
+at=$(cat "$work/address")
+for ((i = 0; i < 30; i++)); do
+    timeout 60 "$top_builddir/tests/system/grown" join "$at/train" >>"$work/joins" 2>&1 &
+    joins[i]=$!
+done
+for ((i = 0; i < 500; i++)); do
+    grep -q 'cannot accept another one now: Too many open files; raise the limit' "$work/err" && break
+    sleep 0.02
+done
+[ "$(grep -c 'cannot accept another one now' "$work/err")" = 1 ] || fail "it is full, and says: $(cat "$work/err")"
+kill "${joins[@]}"
+wait "${joins[@]}" 2>/dev/null
+timeout 60 "$top_builddir/tests/system/grown" join "$at/train" >>"$work/joins" 2>&1 &
+for ((i = 0; i < 500; i++)); do
+    kill -USR1 $pid
+    sleep 0.02
+    tail -n 2 "$work/err" | grep -q '^train: generation 0, 0 members, 1 waiting' && break
+done
+tail -n 2 "$work/err" | grep -q '^train: generation 0, 0 members, 1 waiting' || fail "it takes no process after it was full: $(tail -n 3 "$work/err")"
+kill %% $pid
+wait $pid
+
 export HX_SECRET=secret-of-a-test
 start --listen :0 train
 ! grep -qa secret-of-a-test /proc/$pid/environ || fail "its environment shows the secret"

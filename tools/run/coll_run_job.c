@@ -222,9 +222,11 @@ static void elastic_serve(struct local *local)
 {
     struct elastic *elastic = &local->elastic;
     struct job *job = &local->job;
+    const char *warning = hx_lobby_serve(elastic->lobby);
     int place;
 
-    hx_lobby_serve(elastic->lobby);
+    if (warning)
+        say("%s", warning);
     while (!job->ending && (place = elastic_due(elastic, local->ranks.n)) >= 0) {
         if (local->ranks.piped && (job->output.streams[2 * place].fd >= 0 || job->output.streams[2 * place + 1].fd >= 0))
             elastic->start_at[place] = hx_clock_awake() + OUTPUT_SECONDS; /* of the one that has failed: not yet passed on */

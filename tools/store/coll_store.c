@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -182,10 +183,23 @@ static void serve(struct hx_lobby *lobby, int signal_fd)
     struct pollfd fds[] = {{.fd = signal_fd, .events = POLLIN}, {.fd = hx_lobby_fd(lobby), .events = POLLIN}};
 
     while (!signals_serve(signal_fd, lobby)) {
-        hx_lobby_serve(lobby);
+        const char *warning = hx_lobby_serve(lobby);
+        if (warning)
+            say("%s", warning);
         if (poll(fds, 2, hx_lobby_wait_ms(lobby)) < 0 && errno != EINTR)
             return;
     }
+}
+
+/* Each process that waits takes a descriptor. */
+static void files_allow(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static int run(const struct options *options)
@@ -201,6 +215,7 @@ static int run(const struct options *options)
     sigaddset(&set, SIGUSR1);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    files_allow();
     if (!secret || (fd = store_listen(options->listen)) < 0) {
         free(secret);
         return 1;
