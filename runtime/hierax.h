@@ -802,8 +802,8 @@ HX_CALL hx_status_t hx_comm_failed(hx_comm_t *comm, int *ranks, int room, int *c
  * started, and calls that were recorded in a group, do not count.
  *
  * Blocking. All ranks of comm must call hx_comm_agree and hx_comm_shrink in the same order, and in
- * one thread at a time. A rank that waits in another call on comm does not join: call
- * hx_comm_revoke before. A rank that has freed comm or is in hx_finalize counts as dead.
+ * one thread at a time. If a rank waits in another call on comm, this call waits for it until
+ * HX_TIMEOUT, without HX_ERR_MISMATCH: call hx_comm_revoke before. A rank that has freed comm or is in hx_finalize counts as dead.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_NOMEM, HX_ERR_TRANSPORT. HX_ERR_MINORITY if this rank
  * reaches at most half of the ranks of comm, itself included, and some of the others may still run. A
  * half with rank 0 suffices to continue. Ranks of comm that died earlier count as not reached.

@@ -47,8 +47,10 @@ static hx_status_t admission_await(struct joining *j, struct hx_session *session
         hx_visit_close(j->visit);
         j->visit = NULL;
         lost = 0;
-        if ((status = store_visit(j)) == HX_SUCCESS)
-            status = hx_visit_wait(j->visit, &lost, session);
+        if ((status = store_visit(j)) != HX_SUCCESS)
+            return status;
+        hx_info("hx_join: this process waits in the store at %s until the ranks of %s admit it (hx_comm_grow)", j->place.at, j->place.name);
+        status = hx_visit_wait(j->visit, &lost, session);
     } while (lost);
     return status;
 }

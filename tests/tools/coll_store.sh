@@ -86,13 +86,14 @@ done
 [ "$(grep -c 'cannot accept another one now' "$work/err")" = 1 ] || fail "it is full, and says: $(cat "$work/err")"
 kill "${joins[@]}"
 wait "${joins[@]}" 2>/dev/null
-timeout 60 "$top_builddir/tests/system/grown" join "$at/train" >>"$work/joins" 2>&1 &
+HX_LOG=info timeout 60 "$top_builddir/tests/system/grown" join "$at/train" >"$work/waits" 2>&1 &
 for ((i = 0; i < 500; i++)); do
     kill -USR1 $pid
     sleep 0.02
     tail -n 2 "$work/err" | grep -q '^train: generation 0, 0 members, 1 waiting' && break
 done
 tail -n 2 "$work/err" | grep -q '^train: generation 0, 0 members, 1 waiting' || fail "it takes no process after it was full: $(tail -n 3 "$work/err")"
+grep -q "this process waits in the store at $at until the ranks of train admit it" "$work/waits" || fail "hx_join says only: $(cat "$work/waits")"
 kill %% $pid
 wait $pid
 
