@@ -50,7 +50,7 @@ static int is_shrunk(void)
     return MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN) == MPI_SUCCESS;
 }
 
-static void revoke(void)
+static void comm_revoke(void)
 {
     MPIX_Comm_revoke(comm);
 }
@@ -85,7 +85,7 @@ static int is_shrunk(void)
     return 1;
 }
 
-static void revoke(void)
+static void comm_revoke(void)
 {
     hx_comm_revoke(comm);
 }
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
     while (is_summed())
         ;
     do {
-        revoke();
+        comm_revoke();
         from = now_us();
         if (!is_shrunk())
             return 1;
