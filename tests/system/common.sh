@@ -7,6 +7,7 @@ here=$top_builddir/tests/system
 run=$top_builddir/tools/coll_run
 failures=0
 tmp=$(mktemp -d)
+export TMPDIR=$tmp # launchers of Open MPI that start at the same time fail in a common folder
 trap 'rm -rf "$tmp"' EXIT
 unset "${!HX_@}" COLUMNS # tools fold to it
 [ -z "${TEST_ENDPOINTS:-}" ] || export HX_ENDPOINTS=$TEST_ENDPOINTS # 1: most ranks open their endpoints at first need

@@ -6,6 +6,7 @@
 #   broken_c   C source of a library whose all-reduce ends with BREAK(the call)
 failures=0
 tmp=$(mktemp -d)
+export TMPDIR=$tmp # launchers of Open MPI that start at the same time fail in a common folder
 trap 'rm -rf "$tmp"' EXIT
 
 fail() { echo "FAIL: $*" >&2; failures=$((failures + 1)); }

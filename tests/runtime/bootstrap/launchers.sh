@@ -6,6 +6,7 @@ set -u
 ring=${top_builddir:-.}/tests/runtime/bootstrap/boot_ring
 run=${top_builddir:-.}/tools/coll_run
 work=$(mktemp -d) || exit 1
+export TMPDIR=$work # launchers of Open MPI that start at the same time fail in a common folder
 trap 'rm -rf "$work"' EXIT
 failed=0 missing=
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 IPATH_NO_BACKTRACE=1
