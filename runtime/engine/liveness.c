@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOK_NS 50000000
+#define LOOK_NS 10000000
 #define LOOK_RANKS 16 /* ranks checked in one look; each takes a system call */
 
 static struct flock lock_of(int row)

@@ -20,7 +20,7 @@ void hx_watch_set(struct hx_shared *shared, enum hx_life life);
 /* Has the rank in this row called hx_finalize? If so, this rank also sees all calls that it has entered before. */
 int hx_watch_has_finished(const struct hx_shared *shared, int row);
 
-/* Check whether processes of this node have ended: at most twenty times a second, a few of them each time. Only one thread at a time may
+/* Check whether processes of this node have ended: at most a hundred times a second, a few of them each time. Only one thread at a time may
  * call it. */
 void hx_watch_look(struct hx_shared *shared);
 /* Check whether this rank of the job has died, if it is on this node. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Waiting: spin, yield, block. See wait.h for the protocol. */
 #include "runtime/engine/wait.h"
+#include "runtime/engine/liveness.h"
 #include "runtime/engine/process.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/probe.h"
@@ -28,7 +29,8 @@
 #define YIELD_PHASE_NS 200000   /* then block */
 #define YIELD_WALL_NS 20000000  /* and in any case then: only asleep does a rank look for the dead and the time limit */
 #define SPIN_CLOCK 4096         /* looks of a long spin from one reading of the clock to the next */
-#define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked */
+#define SLEEP_STEP_NS 100000000 /* look at the clock this often while blocked, */
+#define FIRST_STEP_NS 20000000  /* and until then this often for deaths: ranks that wait for a rank that dies mostly wait since its death */
 #define NAP_NS 1000000          /* if no process rings */
 #define IDLE_NAP_NS 200000      /* if the program has something to do meanwhile */
 #define POLL_STEP_MIN_NS 20000  /* without a descriptor: sleep in growing steps */
@@ -376,16 +378,27 @@ static uint64_t step_next(const struct hx_waiter *w, uint64_t step)
 /* How long to sleep at most. step: as step_next has returned it. */
 static uint64_t sleep_ns(const struct hx_waiter *w, const struct hx_wait *wait, uint64_t step)
 {
-    uint64_t ns = step ? step : wait->wait_clock->naps || w->naps ? NAP_NS : SLEEP_STEP_NS;
+    uint64_t ns = step ? step : wait->wait_clock->naps || w->naps ? NAP_NS : wait->wait_clock->waited < SLEEP_STEP_NS ? FIRST_STEP_NS : SLEEP_STEP_NS;
     double left = wait->timeout_s * 1e9 - (double)wait->wait_clock->waited;
 
     return wait->timeout_s > 0 && left < (double)ns ? (uint64_t)(left > NAP_NS ? left : NAP_NS) : ns;
+}
+
+/* Has a process of this node died since the last look? *known: deaths that were known then. */
+static int death_look(struct hx_shared *shared, uint32_t *known)
+{
+    const uint32_t before = *known;
+
+    hx_watch_look(shared);
+    *known = atomic_load_explicit(&shared->header->deaths, memory_order_relaxed);
+    return *known != before;
 }
 
 /* fn: NULL in a thread of Hierax. */
 static hx_status_t sleep_until(struct hx_waiter *w, const struct hx_wait *wait, hx_idle_fn_t *fn)
 {
     uint64_t step = 0, ns;
+    uint32_t deaths = 0;
     hx_status_t status = hx_wait_check(wait);
 
     while (status == HX_SUCCESS) {
@@ -395,6 +408,8 @@ static hx_status_t sleep_until(struct hx_waiter *w, const struct hx_wait *wait, 
             return HX_SUCCESS;
         if (fn)
             idle(w, fn);
+        if (wait->slow && death_look(w->shared, &deaths))
+            wait->slow(wait->ctx);
         status = hx_wait_check(wait);
     }
     return status;

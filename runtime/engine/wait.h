@@ -85,7 +85,7 @@ void hx_idle_set(hx_idle_fn_t *fn, void *ctx);
 /* A wait: its condition and its limits. */
 struct hx_wait {
     int (*look)(void *ctx);  /* nonzero: the wait ends */
-    void (*slow)(void *ctx); /* called about ten times a second when it lasts long; or NULL */
+    void (*slow)(void *ctx); /* called about ten times a second when it lasts long, and when a process of the node has died; or NULL */
     void *ctx;
     double timeout_s;        /* 0: for ever */
     struct hx_wait_clock *wait_clock;
