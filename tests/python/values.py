@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Every method of Comm, on every type and kind of buffer, gives what numpy computes from all ranks' input."""
 import array
+import functools
 import sys
 
+import checks
 import hierax
 import numpy as np
+from checks import equal
 
 comm = hierax.world()
 rank, size = comm.rank, comm.size
+forms = functools.partial(checks.forms, comm)
 assert size == int(sys.argv[1]) if len(sys.argv) > 1 else True
 
 TYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
@@ -18,12 +22,6 @@ def input_of(r, dtype, shape=(2 * size, 3)):
     n = int(np.prod(shape))
     values = (np.arange(n) * 7 + 3 * r) % 4 + 1
     return (values % 2 == 0 if dtype == "bool" else values).astype(dtype).reshape(shape)
-
-
-def equal(got, wanted, what):
-    wanted = np.asarray(wanted)
-    assert isinstance(got, np.ndarray) and got.dtype == wanted.dtype and got.shape == wanted.shape, (what, got, wanted)
-    assert np.array_equal(got, wanted), (what, got, wanted)
 
 
 def folded(op, inputs, dtype):
@@ -44,16 +42,6 @@ def ops_of(dtype):
     if kind in "biu":
         yield from BITS.items()
         yield from LOGIC.items() if size > 1 else ()  # the input of one rank stays as it is
-
-
-def forms(name, *args, **named):
-    """The result of a call, of its i- form, and of two starts of its persistent form."""
-    yield getattr(comm, name)(*args, **named)
-    yield getattr(comm, "i" + name)(*args, **named).wait()
-    request = getattr(comm, name + "_init")(*args, **named)
-    for _ in range(2):
-        yield request.start().wait()
-    request.free()
 
 
 def reductions():
