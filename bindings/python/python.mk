@@ -7,10 +7,11 @@ EXTRA_DIST += bindings/python/README.md bindings/python/pyproject.toml bindings/
     $(addprefix bindings/python/,$(hxpy_files))
 hxpy_files += $(hxpy_torch_files)
 
-hxpy_sources = bindings/python/native/bootstrap.c bindings/python/native/bootstrap.h bindings/python/native/call.c \
+hxpy_sources = bindings/python/native/arrays.c bindings/python/native/bootstrap.c bindings/python/native/bootstrap.h bindings/python/native/call.c \
     bindings/python/native/call.h bindings/python/native/collectives.def bindings/python/native/comm.c \
     bindings/python/native/dlpack.c bindings/python/native/dtypes.c bindings/python/native/errors.c bindings/python/native/group.c \
     bindings/python/native/issue.c bindings/python/native/listed.c bindings/python/native/lists.c \
+    bindings/python/native/making.c bindings/python/native/making.h \
     bindings/python/native/memory.c bindings/python/native/messages.c bindings/python/native/messages.h \
     bindings/python/native/methods.c bindings/python/native/module.c \
     bindings/python/native/native.h bindings/python/native/numpy_arrays.c bindings/python/native/op.c \

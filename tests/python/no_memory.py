@@ -12,7 +12,7 @@ except ImportError:
     sys.exit("no module _testcapi: install libpython3-testsuite or a Python that has it")
 
 comm = hierax.world()
-x = np.ones(100)
+x, out = np.ones(100), np.zeros(100)
 
 
 def groups():
@@ -43,6 +43,17 @@ def communicators():
     comm.failed()
 
 
+def neighbors():
+    with comm.graph([0, 0], [0, 0]) as graph:
+        graph.neighbor_alltoall(x)
+        graph.neighbor_allgatherv(x, [100, 100])
+
+
+def arrays():
+    comm.alltoallw([x], [out])
+    comm.ialltoallw([x], [out]).wait()
+
+
 def memory():
     comm.empty(100)[:] = 1
 
@@ -51,7 +62,7 @@ def operations():
     comm.allreduce(x, hierax.Op(np.add))
 
 
-for part in (groups, started_groups, calls, requests, communicators, memory, operations):
+for part in (groups, started_groups, calls, requests, communicators, neighbors, arrays, memory, operations):
     part()
     failed, at, passed = 0, 0, 0
     while passed < 20:  # this many in a row: no allocation is left that could fail

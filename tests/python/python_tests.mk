@@ -3,7 +3,7 @@
 hxpy_tests = tests/python/elastic.sh tests/python/endings.sh tests/python/grow.sh tests/python/page.sh tests/python/pip.sh \
     tests/python/refused.sh tests/python/values.sh
 EXTRA_DIST += $(hxpy_tests) tests/python/state.py tests/python/torn.py tests/python/again.py tests/python/bare.py tests/python/checks.py tests/python/common.sh tests/python/endings.py \
-    tests/python/grow.py tests/python/messages.py tests/python/no_memory.py tests/python/operations.py tests/python/refused.py tests/python/requests.py \
+    tests/python/grow.py tests/python/messages.py tests/python/neighbors.py tests/python/no_memory.py tests/python/operations.py tests/python/refused.py tests/python/requests.py \
     tests/python/values.py
 if HAVE_PYTHON
 dist_tests_list += $(hxpy_tests)

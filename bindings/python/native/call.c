@@ -45,6 +45,10 @@ int hxpy_check_pair(const struct hxpy_call *call)
 
 int hxpy_get_in(struct hxpy_call *call, PyObject *x, bool needed)
 {
+    if (x == hxpy_in_place && call->row->peers == NEIGHBORS) {
+        hxpy_refuse("%s: x cannot be hierax.IN_PLACE: pass an array", call->row->name);
+        return -1;
+    }
     if (x == hxpy_in_place) {
         call->send = HX_IN_PLACE;
         return 0;
@@ -89,6 +93,18 @@ int hxpy_new_out(struct hxpy_call *call, int ndim, const Py_ssize_t *shape)
     return 0;
 }
 
+static int count_peers(struct hxpy_call *call, const hxpy_comm *comm)
+{
+    const bool ranks = call->row->peers == RANKS;
+    if (!ranks && !comm->sources) {
+        hxpy_refuse("%s: this communicator has no graph: use one of Comm.graph()", call->row->name);
+        return -1;
+    }
+    call->sent = (struct hxpy_side){.n = ranks ? comm->size : (int)PyTuple_GET_SIZE(comm->destinations)};
+    call->received = (struct hxpy_side){.n = ranks ? comm->size : (int)PyTuple_GET_SIZE(comm->sources)};
+    return 0;
+}
+
 int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given)
 {
     call->in.object = call->out.object = call->used_op = NULL;
@@ -98,7 +114,7 @@ int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *
     call->send = NULL;
     call->receive = NULL;
     call->lists = NULL;
-    call->counts = call->displs = NULL;
+    call->arrays = NULL;
     call->count = 0;
     call->root = call->tag = 0;
     if (given[HXPY_ROOT] && hxpy_int(given[HXPY_ROOT], "root", &call->root))
@@ -110,16 +126,20 @@ int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *
     int status;
     if (call->row->in == NONE)
         return 0;
+    if (count_peers(call, comm))
+        return -1;
     if (call->row->in == MESSAGE)
         status = hxpy_message(call, comm, given);
     else if (call->row->rooted == BOTH)
         status = hxpy_broadcast(call, comm, given);
-    else if (call->row->in == LISTED)
+    else if (call->row->in == LISTED || call->row->out == LISTED)
         status = hxpy_listed(call, comm, given);
+    else if (call->row->in == ARRAYS)
+        status = hxpy_arrays(call, given);
     else
         status = hxpy_regular(call, comm, given);
-    if (!status)
-        status = hxpy_set_type(call, given[HXPY_OP], call->in.object ? &call->in : &call->out, comm->size);
+    if (!status && call->row->in != ARRAYS)
+        status = hxpy_set_type(call, given[HXPY_OP], call->in.object ? &call->in : &call->out);
     if (status)
         hxpy_call_drop(call);
     return status;
@@ -129,6 +149,7 @@ void hxpy_call_drop(struct hxpy_call *call)
 {
     hxpy_view_drop(&call->in);
     hxpy_view_drop(&call->out);
+    hxpy_arrays_drop(call);
     PyMem_Free(call->lists);
     call->lists = NULL;
     Py_CLEAR(call->used_op);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Comm: a communicator. methods.c adds the collectives. */
+/* Comm: a communicator. methods.c adds the collectives, making.c has the methods that make another one. */
+#include "making.h"
 #include "messages.h"
 #include "native.h"
 #include "state.h"
@@ -14,7 +15,7 @@ hxpy_comm *hxpy_comm_new(void)
         comm->handle = NULL;
         comm->users = 0;
         comm->world = NULL;
-        comm->group = NULL;
+        comm->group = comm->sources = comm->destinations = NULL;
     }
     return comm;
 }
@@ -35,105 +36,6 @@ int hxpy_comm_check(hxpy_comm *comm)
         return -1;
     hxpy_state_error("%s", !comm->handle ? "this communicator has been freed" : hxpy_ended_text);
     return -1;
-}
-
-/* Calls that make a communicator: their arguments, and the function that makes it without the interpreter's lock. */
-struct making {
-    int color, key, n;
-    int *ranks;
-};
-typedef hx_status_t make_fn(hx_comm_t *comm, const struct making *with, hx_comm_t **out);
-
-static hx_status_t make_split(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
-{
-    return hx_comm_split(comm, with->color, with->key, out);
-}
-
-static hx_status_t make_node(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
-{
-    (void)with;
-    return hx_comm_split_node(comm, out);
-}
-
-static hx_status_t make_dup(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
-{
-    (void)with;
-    return hx_comm_dup(comm, out);
-}
-
-static hx_status_t make_group(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
-{
-    return hx_comm_group(comm, with->ranks, with->n, out);
-}
-
-static hx_status_t make_shrink(hx_comm_t *comm, const struct making *with, hx_comm_t **out)
-{
-    (void)with;
-    return hx_comm_shrink(comm, out);
-}
-
-static PyObject *make(hxpy_comm *comm, make_fn *fn, const struct making *with)
-{
-    hx_comm_t *out = NULL;
-    hxpy_comm *made = hxpy_comm_check(comm) ? NULL : hxpy_comm_new();
-    if (!made)
-        return NULL;
-    PyThreadState *state = hxpy_begin(comm);
-    int failed = hxpy_end(comm, state, fn(comm->handle, with, &out));
-    if (!failed && out) {
-        hxpy_comm_open(made, out, comm->world);
-        return (PyObject *)made;
-    }
-    Py_DECREF(made);
-    return failed ? NULL : Py_NewRef(Py_None);
-}
-
-static PyObject *comm_split(PyObject *self, PyObject *args, PyObject *keywords)
-{
-    static char *allowed[] = {"color", "key", NULL};
-    PyObject *color = NULL, *key = NULL;
-    struct making with = {.color = HX_UNDEFINED};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|O:split", allowed, &color, &key) ||
-        (color != Py_None && hxpy_int(color, "color", &with.color)) || (key && hxpy_int(key, "key", &with.key)))
-        return NULL;
-    return make((hxpy_comm *)self, make_split, &with);
-}
-
-static PyObject *comm_split_node(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return make((hxpy_comm *)self, make_node, NULL);
-}
-
-static PyObject *comm_dup(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return make((hxpy_comm *)self, make_dup, NULL);
-}
-
-static PyObject *comm_shrink(PyObject *self, PyObject *unused)
-{
-    (void)unused;
-    return make((hxpy_comm *)self, make_shrink, NULL);
-}
-
-static PyObject *comm_create_group(PyObject *self, PyObject *ranks)
-{
-    PyObject *items = hxpy_integers(ranks, "ranks"), *result = NULL;
-    if (!items)
-        return NULL;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-    struct making with = {.n = n > INT_MAX ? INT_MAX : (int)n, .ranks = PyMem_Malloc(sizeof(int) * (size_t)(n ? n : 1))};
-    if (!with.ranks)
-        PyErr_NoMemory();
-    for (Py_ssize_t i = 0; with.ranks && i < n; i++)
-        if (hxpy_int(PySequence_Fast_GET_ITEM(items, i), "ranks[...]", &with.ranks[i]))
-            break;
-    if (!PyErr_Occurred())
-        result = make((hxpy_comm *)self, make_group, &with);
-    PyMem_Free(with.ranks);
-    Py_DECREF(items);
-    return result;
 }
 
 /* ---- choices */
@@ -221,6 +123,8 @@ static void dealloc(PyObject *self)
         release(comm, detail);
         PyErr_Restore(type, value, trace);
     }
+    Py_XDECREF(comm->sources);
+    Py_XDECREF(comm->destinations);
     hxpy_world_drop(comm->world);
     PyObject_Free(self);
 }
@@ -323,6 +227,20 @@ static PyObject *get_size(PyObject *self, void *unused)
     return PyLong_FromLong(((hxpy_comm *)self)->size);
 }
 
+static PyObject *get_sources(PyObject *self, void *unused)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    (void)unused;
+    return Py_NewRef(comm->sources ? comm->sources : Py_None);
+}
+
+static PyObject *get_destinations(PyObject *self, void *unused)
+{
+    hxpy_comm *comm = (hxpy_comm *)self;
+    (void)unused;
+    return Py_NewRef(comm->destinations ? comm->destinations : Py_None);
+}
+
 static PyObject *get_handle(PyObject *self, void *unused)
 {
     (void)unused;
@@ -337,12 +255,16 @@ static PyObject *repr(PyObject *self)
 }
 
 static PyMethodDef methods[] = {
-    {"split", WITH_KEYWORDS(comm_split), METH_VARARGS | METH_KEYWORDS,
+    {"split", WITH_KEYWORDS(hxpy_comm_split), METH_VARARGS | METH_KEYWORDS,
      "split(color, key=0)\n\nCreate communicators of the ranks with the same color. None for a rank whose color is None."},
-    {"split_node", comm_split_node, METH_NOARGS, "split_node()\n\nCreate a communicator of the ranks of this node."},
-    {"dup", comm_dup, METH_NOARGS, "dup()\n\nCreate a communicator of the same ranks."},
-    {"create_group", comm_create_group, METH_O,
+    {"split_node", hxpy_comm_split_node, METH_NOARGS, "split_node()\n\nCreate a communicator of the ranks of this node."},
+    {"dup", hxpy_comm_dup, METH_NOARGS, "dup()\n\nCreate a communicator of the same ranks."},
+    {"create_group", hxpy_comm_create_group, METH_O,
      "create_group(ranks)\n\nCreate a communicator of these ranks, in this order. Only they call it."},
+    {"graph", WITH_KEYWORDS(hxpy_comm_graph), METH_VARARGS | METH_KEYWORDS,
+     "graph(sources, destinations)\n\nCreate a communicator of the same ranks with a graph, for neighbor_allgather and so on. All ranks call it.\n\n"
+     "sources, destinations: the ranks from which this rank receives, and those to which it sends. A rank may be named more than once. It then "
+     "names this rank as often."},
     {"set_atomic", comm_set_atomic, METH_O,
      "set_atomic(on)\n\nTrue: collectives complete on all ranks that stay alive, or fail on all of them. All ranks choose the same. Local."},
     {"set_wire", comm_set_wire, METH_O,
@@ -369,7 +291,7 @@ static PyMethodDef methods[] = {
     {"agree", WITH_KEYWORDS(hxpy_comm_agree), METH_VARARGS | METH_KEYWORDS,
      "agree(flags=-1)\n\nAgree with all ranks that live, also after a failure. Returns the bit-wise AND of all flags, and the number of "
      "blocking calls that all ranks have completed."},
-    {"shrink", comm_shrink, METH_NOARGS,
+    {"shrink", hxpy_comm_shrink, METH_NOARGS,
      "shrink()\n\nCreate a communicator of the ranks that live, in their order. Works on a communicator that has failed or was revoked."},
     {"grow", WITH_KEYWORDS(hxpy_comm_grow), METH_VARARGS | METH_KEYWORDS,
      "grow(n, seconds)\n\nLet up to n processes in that wait in hierax.join(). Returns the communicator of all ranks of the larger world, or "
@@ -394,6 +316,8 @@ static PyMethodDef methods[] = {
 static PyGetSetDef properties[] = {
     {"rank", get_rank, NULL, "The rank of this process: 0 to size-1.", NULL},
     {"size", get_size, NULL, "The number of ranks.", NULL},
+    {"sources", get_sources, NULL, "The ranks from which this rank receives along the graph: a tuple. None without a graph.", NULL},
+    {"destinations", get_destinations, NULL, "The ranks to which this rank sends along the graph: a tuple. None without a graph.", NULL},
     {"handle", get_handle, NULL, "The address of the hx_comm_t, for other extension modules.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

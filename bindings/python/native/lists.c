@@ -46,11 +46,12 @@ int hxpy_seconds(PyObject *object, const char *name, double *value)
     return -1;
 }
 
-PyObject *hxpy_integers(PyObject *object, const char *name)
+/* A tuple: the program cannot change it meanwhile. */
+PyObject *hxpy_items(PyObject *object, const char *name, const char *what)
 {
-    PyObject *items = PySequence_Fast(object, "");
+    PyObject *items = PySequence_Tuple(object);
     if (!items && PyErr_ExceptionMatches(PyExc_TypeError))
-        PyErr_Format(PyExc_TypeError, "%s is %s: expected a list of integers", name, Py_TYPE(object)->tp_name);
+        PyErr_Format(PyExc_TypeError, "%s is %s: expected a list of %s", name, Py_TYPE(object)->tp_name, what);
     return items;
 }
 
@@ -64,75 +65,83 @@ static void refuse_entry(const char *name, Py_ssize_t i, PyObject *given)
     hxpy_refuse("%s[%zd] = %s: expected an integer from 0 to 2^64-1", name, i, shortened(given, text));
 }
 
-static int get_list(PyObject *object, const char *name, int size, size_t *list)
+/* The items of a list that has one for each peer; what: "integers". */
+PyObject *hxpy_peer_items(const struct hxpy_call *call, const struct hxpy_side *side, PyObject *object, const char *name, const char *what)
 {
-    PyObject *items = hxpy_integers(object, name);
-    if (!items)
-        return -1;
-    Py_ssize_t n = PySequence_Fast_GET_SIZE(items);
-    if (n != size)
-        hxpy_refuse("%s has %zd entries, but the communicator has %d ranks", name, n, size);
-    for (Py_ssize_t i = 0; n == size && i < n; i++) {
-        PyObject *given = Py_NewRef(PySequence_Fast_GET_ITEM(items, i)), *item = PyNumber_Index(given);
+    PyObject *items = hxpy_items(object, name, what);
+    if (items && PyTuple_GET_SIZE(items) != side->n) {
+        hxpy_refuse("%s has %zd entries, but %s has %d %ss", name, PyTuple_GET_SIZE(items),
+                    call->row->peers == RANKS ? "the communicator" : "this rank", side->n, hxpy_peer(call, side));
+        Py_CLEAR(items);
+    }
+    return items;
+}
+
+static int get_list(const struct hxpy_call *call, const struct hxpy_side *side, PyObject *object, const char *name, size_t *list)
+{
+    PyObject *items = hxpy_peer_items(call, side, object, name, "integers");
+    for (Py_ssize_t i = 0; items && i < side->n && !PyErr_Occurred(); i++) {
+        PyObject *item = PyNumber_Index(PyTuple_GET_ITEM(items, i));
         list[i] = item ? PyLong_AsSize_t(item) : 0;
         Py_XDECREF(item);
         if (PyErr_Occurred())
-            refuse_entry(name, i, given);
-        Py_DECREF(given);
-        if (PyErr_Occurred())
-            break;
+            refuse_entry(name, i, PyTuple_GET_ITEM(items, i));
     }
-    Py_DECREF(items);
+    Py_XDECREF(items);
     return PyErr_Occurred() ? -1 : 0;
 }
 
 static const struct {
     enum hxpy_param param;
     const char *name;
-    size_t at;
+    int side; /* NO: the one that the row calls LISTED */
+    bool is_displs;
 } lists[] = {
-    {HXPY_COUNTS, "counts", offsetof(struct hxpy_call, counts)}, {HXPY_DISPLS, "displs", offsetof(struct hxpy_call, displs)},
-    {HXPY_SCOUNTS, "scounts", offsetof(struct hxpy_call, scounts)}, {HXPY_SDISPLS, "sdispls", offsetof(struct hxpy_call, sdispls)},
-    {HXPY_RCOUNTS, "rcounts", offsetof(struct hxpy_call, rcounts)}, {HXPY_RDISPLS, "rdispls", offsetof(struct hxpy_call, rdispls)},
+    {HXPY_COUNTS, "counts", NO, false}, {HXPY_DISPLS, "displs", NO, true},     {HXPY_SCOUNTS, "scounts", IN, false},
+    {HXPY_SDISPLS, "sdispls", IN, true}, {HXPY_RCOUNTS, "rcounts", OUT, false}, {HXPY_RDISPLS, "rdispls", OUT, true},
 };
 
-int hxpy_get_lists(struct hxpy_call *call, int size, PyObject *const *given)
+/* The memory has the counts of what is sent, its displacements, and then those of what is received. */
+int hxpy_get_lists(struct hxpy_call *call, PyObject *const *given)
 {
-    call->lists = PyMem_Calloc(sizeof lists / sizeof lists[0], sizeof(size_t) * (size_t)size);
+    call->lists = PyMem_Calloc(2 * (size_t)(call->sent.n + call->received.n), sizeof *call->lists);
     if (!call->lists) {
         PyErr_NoMemory();
         return -1;
     }
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        size_t **place = (size_t **)((char *)call + lists[i].at);
-        PyObject *object = given[lists[i].param];
-        *place = object ? call->lists + (size_t)(lists[i].param - HXPY_COUNTS) * (size_t)size : NULL;
-        if (*place && get_list(object, lists[i].name, size, *place))
+        bool sends = lists[i].side == NO ? call->row->in == LISTED : lists[i].side == IN;
+        struct hxpy_side *side = sends ? &call->sent : &call->received;
+        size_t *list = call->lists + (sends ? 0 : 2 * call->sent.n) + (lists[i].is_displs ? side->n : 0);
+        if (!given[lists[i].param])
+            continue;
+        if (get_list(call, side, given[lists[i].param], lists[i].name, list))
             return -1;
+        *(lists[i].is_displs ? &side->displs : &side->counts) = list;
     }
     return 0;
 }
 
 /* The elements of a buffer that the counts describe: up to the end of the last block. False if they exceed 2^64. */
-bool hxpy_extent(const size_t *counts, const size_t *displs, int size, size_t *total)
+bool hxpy_extent(const struct hxpy_side *side, size_t *total)
 {
     size_t end;
     *total = 0;
-    for (int i = 0; i < size; i++) {
-        if (__builtin_add_overflow(displs ? displs[i] : *total, counts[i], &end))
+    for (int i = 0; i < side->n; i++) {
+        if (__builtin_add_overflow(side->displs ? side->displs[i] : *total, side->counts[i], &end))
             return false;
-        if (!displs || (counts[i] && end > *total))
+        if (!side->displs || (side->counts[i] && end > *total))
             *total = end;
     }
     return true;
 }
 
-/* hx_alltoallv wants both displacements: one block after the other, if the program gives none. */
-void hxpy_fill_displs(struct hxpy_call *call, size_t **displs, const size_t *counts, enum hxpy_param param, int size)
+/* One block after the other, if the program gives no displacements, and Hierax wants them. */
+void hxpy_fill_displs(struct hxpy_side *side)
 {
-    if (*displs || !counts)
+    if (side->displs || !side->counts)
         return;
-    *displs = call->lists + (size_t)(param - HXPY_COUNTS) * (size_t)size;
-    for (int i = 1; i < size; i++)
-        (*displs)[i] = (*displs)[i - 1] + counts[i - 1];
+    side->displs = side->counts + side->n;
+    for (int i = 1; i < side->n; i++)
+        side->displs[i] = side->displs[i - 1] + side->counts[i - 1];
 }

@@ -128,7 +128,7 @@ static PyObject *invoke(PyObject *self, PyObject *const *args, Py_ssize_t n, PyO
 #undef ROW
 
 static PyMethodDef methods[] = {
-#define ROW(name, in, out, rooted, params, args, signature, doc) \
+#define ROW(name, in, out, rooted, peers, params, args, signature, doc) \
     {#name, WITH_KEYWORDS(name##_now), METH_FASTCALL | METH_KEYWORDS, #name signature "\n\n" doc}, \
     {"i" #name, WITH_KEYWORDS(name##_start), METH_FASTCALL | METH_KEYWORDS, \
      "i" #name signature "\n\nStart " #name " and return a Request.\n\n" doc}, \

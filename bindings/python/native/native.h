@@ -136,6 +136,7 @@ typedef struct {
     struct hxpy_world *world; /* held */
     int rank, size, users; /* users: calls that are in progress in threads */
     PyObject *group; /* the open Group, or NULL */
+    PyObject *sources, *destinations; /* tuples; NULL: no graph */
 } hxpy_comm;
 extern PyTypeObject hxpy_comm_type;
 hxpy_comm *hxpy_comm_new(void); /* empty: made before Hierax makes its communicator, which is then never lost */
@@ -153,7 +154,7 @@ static inline PyThreadState *hxpy_begin(hxpy_comm *comm)
 int hxpy_end(hxpy_comm *comm, PyThreadState *state, hx_status_t status); /* -1 with an exception if the call has failed */
 int hxpy_int(PyObject *object, const char *name, int *value);
 int hxpy_seconds(PyObject *object, const char *name, double *value);
-PyObject *hxpy_integers(PyObject *object, const char *name); /* new reference: a list or tuple of its items */
+PyObject *hxpy_items(PyObject *object, const char *name, const char *what); /* new reference: a tuple; what: "integers" */
 int hxpy_comm_methods_init(void);
 int hxpy_comm_add_collectives(void); /* after PyType_Ready */
 #define WITH_KEYWORDS(fn) (PyCFunction)(void (*)(void))(fn)
@@ -170,8 +171,15 @@ enum hxpy_collective {
 
 struct hxpy_row { /* of collectives.def */
     const char *name;
-    int in, out, rooted;
+    int in, out, rooted, peers;
     signed char params[8]; /* in the order of the arguments, then -1 */
+};
+
+/* The blocks that a call sends, or receives, if there is one for each peer. */
+struct hxpy_side {
+    int n;
+    size_t *counts, *displs; /* NULL: no list */
+    hx_dtype_t *types;       /* of ARRAYS */
 };
 
 struct hxpy_call {
@@ -183,9 +191,10 @@ struct hxpy_call {
     hx_dtype_t dtype;
     hx_op_t op;
     int root, tag; /* root: also the other rank of a message */
-    size_t *counts, *displs, *scounts, *sdispls, *rcounts, *rdispls;
-    size_t *lists;    /* owned: the memory of the six above */
-    PyObject *used_op; /* owned */
+    struct hxpy_side sent, received;
+    size_t *lists;            /* owned: the memory of their lists */
+    struct hxpy_view *arrays; /* owned: those sent, then those received; NULL unless the row has ARRAYS */
+    PyObject *used_op;        /* owned */
 };
 extern const struct hxpy_row hxpy_rows[HXPY_COLLECTIVES];
 int hxpy_call_prepare(struct hxpy_call *call, hxpy_comm *comm, PyObject *const *given);

@@ -39,7 +39,12 @@ bool hxpy_combines(const struct hxpy_row *row)
     return false;
 }
 
-int hxpy_set_type(struct hxpy_call *call, PyObject *op, const struct hxpy_view *view, int size)
+hx_dtype_t hxpy_moved_as(const struct hxpy_view *view)
+{
+    return view->dtype >= HXPY_BOOL ? HX_BYTE : (hx_dtype_t)view->dtype;
+}
+
+int hxpy_set_type(struct hxpy_call *call, PyObject *op, const struct hxpy_view *view)
 {
     int dtype = view->dtype;
     if (hxpy_combines(call->row)) {
@@ -48,16 +53,14 @@ int hxpy_set_type(struct hxpy_call *call, PyObject *op, const struct hxpy_view *
         call->dtype = dtype == HXPY_BOOL ? HX_UINT8 : (hx_dtype_t)dtype;
         return 0;
     }
-    call->dtype = dtype >= HXPY_BOOL ? HX_BYTE : (hx_dtype_t)dtype;
+    call->dtype = hxpy_moved_as(view);
     if (dtype != HXPY_OTHER)
         return 0;
-    size_t *const counts[] = {call->counts, call->displs, call->scounts, call->sdispls, call->rcounts, call->rdispls};
     if (__builtin_mul_overflow(call->count, view->item_bytes, &call->count))
         goto too_long;
-    for (size_t i = 0; call->lists && i < sizeof counts / sizeof counts[0]; i++)
-        for (int r = 0; counts[i] && r < size; r++)
-            if (__builtin_mul_overflow(counts[i][r], view->item_bytes, &counts[i][r]))
-                goto too_long;
+    for (int i = 0; call->lists && i < 2 * (call->sent.n + call->received.n); i++)
+        if (__builtin_mul_overflow(call->lists[i], view->item_bytes, &call->lists[i]))
+            goto too_long;
     return 0;
 too_long:
     hxpy_refuse("the call has more than 2^64 bytes");
