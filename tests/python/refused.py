@@ -137,6 +137,22 @@ def integers():
     refuses(hierax.ArgError, str(2**33), comm.split, 0, 2**33)
     refuses(hierax.ArgError, str(2**32), comm.create_group, [2**32])
     refuses(hierax.ArgError, "frobnicate", comm.plan_info, "frobnicate", 1)
+    for call in (lambda counts: comm.allgatherv(x, counts), comm.create_group):
+        refuses(hierax.ArgError, "[0] = Clears", call, cleared(2**64))
+    assert comm.allgatherv(x, cleared(4)).size == 4 * size
+
+
+def cleared(value):
+    """A list that the first entry clears when its value is read."""
+    class Clears:
+        def __index__(self):
+            entries.clear()
+            return value
+
+        def __repr__(self):
+            return "Clears"
+    entries = [Clears()] + [value] * (size - 1)
+    return entries
 
 
 def choices():
