@@ -52,7 +52,7 @@ struct hx_store_kind {
     void (*request)(struct hx_store *store, struct hx_store_client *client); /* serve the one that was read, of a client with a rank */
     void (*died)(struct hx_store *store, const struct hx_store_client *client); /* its connection has closed. May be called again */
     void (*release)(struct hx_store *store, struct hx_store_client *client); /* it has a rank, and is about to be released */
-    /* No descriptor is free for another connection. Either a stranger has been closed for it, or nobody can connect now. */
+    /* No descriptor is free for another connection. If has_evicted, a stranger was closed for it; else the store accepts no connection now. */
     void (*full)(struct hx_store *store, int has_evicted, const char *why);
 };
 extern const struct hx_store_kind hx_store_of_job;
