@@ -51,8 +51,8 @@ static hx_status_t own_check(const struct hx_call *call)
     for (uint32_t i = graph ? 0 : rank; i < (graph ? (uint32_t)pairs->nsent : rank + 1); i++) {
         const uint32_t j = graph ? graph->in_place[first + i] : rank;
         if ((!graph || graph->to[first + i] == rank) && pairs->sent[i] != pairs->received[j])
-            return hx_fail(HX_ERR_ARG, "%s: rank %u sends %zu elements to itself (scounts[%u]), but receives %zu (rcounts[%u])", call->name,
-                           rank, pairs->sent[i], i, pairs->received[j], j);
+            return hx_fail(HX_ERR_ARG, "%s: rank %u sends %zu %s to itself (scounts[%u]), but receives %zu (rcounts[%u])", call->name,
+                           rank, pairs->sent[i], call->key.dtype == HX_BYTE ? "bytes" : "elements", i, pairs->received[j], j);
     }
     return HX_SUCCESS;
 }

@@ -179,7 +179,9 @@ void hx_agree_heard(struct hx_process *process, struct hx_members *members, int 
         a->decider = rank;
     if (message->agree.of > 0)
         proposal_heard(a, message);
+    if (message->status && members->failed == HX_ERR_MISMATCH) /* so this rank may never come to the agreement */
+        process->owner->tell(members->blocking, members->ranks[rank]);
     if (message->agree.promise < LEFT_UNKNOWN &&
         (message->status || number_of(message->agree.decided) < number_of(hx_agree_part_mine(a).decided)))
-        process->owner->tell(members->blocking, members->ranks[rank]); /* also a failure, which may keep this rank from coming here */
+        hx_agree_tell(process, members, rank);
 }

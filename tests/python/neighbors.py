@@ -255,7 +255,7 @@ def types_refused():
     if size > 1:
         refuses(hierax.ArgError, "out[0] and out[1] overlap in memory", comm.alltoallw, ones, [whole[:2], whole[1:3]] + outs[2:])
         refuses(hierax.ArgError, "out[0] and out[1] overlap in memory", comm.alltoallw, hierax.IN_PLACE, [whole[:2], whole[1:3]] + outs[2:])
-    refuses(hierax.ArgError, f"rank {rank} sends 8 elements to itself", comm.alltoallw, ones, [np.zeros(2) for _ in range(size)])
+    refuses(hierax.ArgError, f"rank {rank} sends 8 bytes to itself", comm.alltoallw, ones, [np.zeros(2) for _ in range(size)])
     refuses(TypeError, "no argument 'counts': expected x, out", comm.alltoallw, ones, out=outs, counts=[1])
     with comm.group():
         refuses(hierax.StateError, "group", comm.alltoallw, ones, parts)
