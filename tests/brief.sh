@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Run a command, and all that it starts, without what costs each process that loads Debian's libfabric up to 0.3 s and no test looks at:
 # - libpsm2 and libinfinipath measure the speed of core 0's clock by sleeping there for 100 ms each: copies without these constructors
-#   take their places. (Not without libinfinipath's signal handlers, which inter/fabric/provider.c is about.)
+#   take their places. (Not without libinfinipath's signal handlers, which inter/fabric/provider.c is about.) Hierax loads libfabric only
+#   for jobs on several nodes.
 # - the verbs provider of some versions reads all of /proc/kallsyms: an empty file.
 # For root, by a mount namespace of its own; for others, and where that cannot be, the command runs as it would by itself.
 #   tests/brief.sh COMMAND [ARGUMENT...]

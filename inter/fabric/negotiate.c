@@ -19,7 +19,7 @@
 
 static struct fi_info *hints_make(uint64_t reach)
 {
-    struct fi_info *hints = fi_allocinfo();
+    struct fi_info *hints = fi_dupinfo(NULL);
 
     if (!hints)
         return NULL;
@@ -263,7 +263,6 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
     hx_status_t status;
 
     memset(out, 0, sizeof(*out));
-    hx_libfabric_prepare();
     getifaddrs(&interfaces); /* on failure it stays NULL */
     best = choose_anywhere(env, refused->providers, interfaces, lists);
     if (!best.offer)
@@ -286,7 +285,6 @@ void hx_offers_visit(uint32_t refused, hx_offer_visit_t *visit, void *arg)
     struct ifaddrs *interfaces = NULL;
     struct fi_info *list;
 
-    hx_libfabric_prepare();
     getifaddrs(&interfaces); /* on failure it stays NULL */
     list = offers_get(NULL, FI_REMOTE_COMM);
     for (const struct fi_info *i = list; i; i = i->next) {

@@ -4,37 +4,11 @@
 #include "inter/fabric/provider.h"
 #include "runtime/base/env.h"
 #include "runtime/base/provider_name.h"
-#include <dlfcn.h>
 #include <fnmatch.h>
 #include <rdma/fi_errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Debian's libfabric loads libinfinipath, which installs handlers for the signals below while it is loaded. They end the process
- * with status 1 and leave a *.btr file, so crashes dump no core. It does not report what it has replaced, so this sets the default.
- * The only constructor: it runs after those of the needed libraries, and before the program's main, which may install handlers of
- * its own. hx_init would be too late. coll_run sets IPATH_NO_BACKTRACE, so that its ranks keep their handlers. */
-static int is_of_infinipath(const struct sigaction *action)
-{
-    const void *handler;
-    Dl_info place;
-
-    memcpy(&handler, &action->sa_handler, sizeof(handler)); /* ISO C: a function is not an object; sa_sigaction shares its place */
-    return dladdr(handler, &place) && place.dli_fname && strstr(place.dli_fname, "libinfinipath");
-}
-
-__attribute__((constructor)) void hx_signals_restore(void)
-{
-    static const int signals[] = {SIGINT, SIGILL, SIGABRT, SIGBUS, SIGSEGV, SIGTERM};
-    const struct sigaction by_default = {.sa_handler = SIG_DFL};
-    struct sigaction action;
-
-    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
-        if (sigaction(signals[i], NULL, &action) == 0 && is_of_infinipath(&action))
-            sigaction(signals[i], &by_default, NULL);
-}
 
 /* On kernels before 5.13 EFA has either huge pages or fork support. If both are requested, libfabric ends the program or opens no
  * domain. Without fork support it ends a program that forks. */
@@ -169,10 +143,10 @@ int hx_provider_has_faults(const struct hx_provider_traits *traits)
     return FI_VERSION_LT(fi_version(), traits->faults_before);
 }
 
-/* libfabric may load libinfinipath only now, with a plug-in. Then libinfinipath must not install its handlers. */
+/* Debian's libfabric loads libinfinipath. Without this variable libinfinipath installs signal handlers, which end a process that crashes with
+ * status 1, leave a *.btr file, and dump no core. */
 void hx_libfabric_prepare(void)
 {
-    hx_signals_restore();
     setenv("IPATH_NO_BACKTRACE", "1", 0);
     for (size_t i = 0; i < PROVIDERS; i++)
         for (size_t k = 0; k < sizeof(providers->variables) / sizeof(*providers->variables); k++) {

@@ -3,9 +3,9 @@
  * interface of one provider, as fi_getinfo lists it. */
 #pragma once
 
+#include "inter/fabric/library.h"
 #include "runtime/ports/transport.h"
 #include "topo/nic.h"
-#include <rdma/fabric.h>
 
 #define HX_EAGER_BYTES 8192 /* shorter messages never wait for a credit */
 #define HX_CHUNK_BITS 6
@@ -97,9 +97,6 @@ struct hx_provider_traits {
 };
 
 /* provider.c */
-/* Remove libinfinipath's signal handlers. This is a constructor; another call does no harm. */
-void hx_signals_restore(void);
-void hx_libfabric_prepare(void); /* set libfabric's own variables, before its first use */
 const struct hx_provider_traits *hx_provider_traits(const struct fi_info *info);
 int hx_offer_is_default(const struct fi_info *info);     /* may it be used without HX_PROVIDER? */
 unsigned hx_provider_number(const struct fi_info *info); /* of its row */

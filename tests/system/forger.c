@@ -80,7 +80,7 @@ static struct fid_av *av;
 
 static void endpoint_open(const char *provider) /* native TCP is net in libfabric 1.17, tcp later */
 {
-    struct fi_info *hints = fi_allocinfo(), *info;
+    struct fi_info *hints = fi_dupinfo(NULL), *info;
     struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .size = 4096};
     struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
     char address[INET_ADDRSTRLEN];

@@ -20,8 +20,7 @@ dist_tests_list += tests/system/goes_on.sh tests/system/faults.sh tests/system/a
     tests/system/single_copy.sh tests/system/stream.sh tests/system/windows.sh tests/system/disagree.sh tests/system/install.sh tests/system/instructions.sh
 dist_tests_list += tests/system/finish.sh tests/system/pidspaces.sh tests/system/children.sh
 noinst_PROGRAMS += tests/system/forger
-tests_system_forger_LDADD = $(LIBFABRIC_LIBS)
-dist_tests_list += tests/system/forged.sh tests/system/crowded.sh
+dist_tests_list += tests/system/forged.sh tests/system/crowded.sh tests/system/libfabric.sh
 dist_tests_list += tests/system/startup.sh tests/system/strangers.sh tests/system/tracer.sh
 EXTRA_DIST += tests/system/common.sh tests/system/refuse.c tests/system/strangers.py
 

@@ -6,7 +6,6 @@
 #   fuzz_table.sh minimise                           the smallest corpus that covers what has been found, to be committed
 # What it finds is in ./build-fuzz: corpus/, crash-*.
 set -euo pipefail
-export IPATH_NO_BACKTRACE=1 # a library that libfabric loads catches signals otherwise: what is linked here has no inter/fabric/provider.c
 top=$(cd "$(dirname "$0")/../../.." && pwd)
 clang=${FUZZ_CC:-clang}
 mkdir -p build-fuzz/corpus
