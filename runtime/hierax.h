@@ -358,8 +358,8 @@ HX_CALL hx_status_t hx_join(const char *where, hx_comm_t **out);
  * emulated nodes, and newcomer r comes to node r modulo the number of nodes.
  * The settings are those of rank 0 of comm. *bigger inherits the choices of comm: see
  * hx_comm_set_atomic. HX_STORE names the store. comm may be a part of a world, for example the ranks
- * that live (hx_comm_group). If a rank of comm dies during the call, comm fails. Then other ranks may
- * have the new world, in which calls fail as well.
+ * that live (hx_comm_group). If a rank of comm dies during the call, or revokes comm, comm fails. Then
+ * other ranks may have the new world, in which calls fail as well.
  * Errors: those of hx_allreduce. The following leave comm usable. HX_ERR_ARG. HX_ERR_ENV if HX_STORE is
  * not set or wrong. HX_ERR_BOOTSTRAP if no store answers within `seconds`, or HX_SECRET or the name is
  * wrong. HX_ERR_STATE if another thread is in hx_join or hx_comm_grow. */
@@ -759,8 +759,10 @@ HX_CALL hx_status_t hx_comm_reorder(hx_comm_t *comm);
 
 /* End all calls on comm: on every rank of comm, calls that are under way and later ones return
  * HX_ERR_REVOKED, within tenths of a second. This holds also if comm has failed with another
- * error before, here or elsewhere. A call that completes at that time may still succeed. Local; any thread may call it, also while other threads are in
- * calls on comm. Does not block.
+ * error before, here or elsewhere. A call that completes at that time may still succeed. Ranks of a
+ * node with which this rank has exchanged no message learn it when this rank is next in a function
+ * of Hierax. hx_comm_group, which not all ranks call, does not end. Local; any thread may call it,
+ * also while other threads are in calls on comm. Does not block.
  * Errors: HX_ERR_ARG, HX_ERR_STATE. */
 HX_PUBLIC hx_status_t hx_comm_revoke(hx_comm_t *comm);
 

@@ -128,6 +128,7 @@ struct hx_comm {
     int requests;       /* not freed yet */
     uint32_t revocations_seen; /* see hx_failure_revoked */
     int messages;       /* threads in hx_send and hx_recv */
+    int meetings;       /* threads in hx_comm_agree, hx_comm_shrink, hx_comm_grow and hx_comm_wait_size */
     struct hx_recording *group; /* calls are recorded in it: see group.c; NULL: none */
     uint64_t completed; /* blocking calls of the program that have succeeded: see hx_comm_agree */
     struct hx_choices choices; /* hx_comm_choose sets the next two from them, also wire and the time-out of members */
@@ -179,6 +180,8 @@ int hx_comm_show(struct hx_comm *comm);
 void hx_comm_hide(const struct hx_comm *comm);
 int hx_comm_is_open(const struct hx_comm *comm);
 /* Is it open, for the public function of this name? Else HX_ERR_ARG or HX_ERR_STATE. */
+/* HX_ERR_STATE if a thread is in a call of members that meet, which hx_comm_free and hx_finalize would leave without a communicator. */
+hx_status_t hx_meetings_refuse(struct hx_comm *comm, const char *name);
 hx_status_t hx_comm_check_open(const struct hx_comm *comm, const char *name);
 /* May the public function of this name use it? Else HX_ERR_ARG, HX_ERR_STATE, or what it has failed with. */
 hx_status_t hx_comm_check(struct hx_comm *comm, const char *name);

@@ -232,6 +232,8 @@ hx_status_t hx_comm_free(hx_comm_t *comm)
         return status;
     if (comm == comm->world->comms)
         return world_free(comm->world);
+    if ((status = hx_meetings_refuse(comm, "hx_comm_free")) != HX_SUCCESS)
+        return status;
     if (comm->messages && !comm->members.failed)
         return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "hx_comm_free: %d threads are in hx_send or hx_recv on this communicator", comm->messages));
     if (!comm->members.failed && (status = hx_group_refuse(comm, "hx_comm_free")) != HX_SUCCESS)

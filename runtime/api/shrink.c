@@ -57,7 +57,10 @@ hx_status_t hx_comm_agree(hx_comm_t *comm, int *flags, uint64_t *completed)
         return status;
     agreement.words[0] = (unsigned)*flags;
     agreement.words[1] = comm->completed;
-    if ((status = agree(comm, &agreement)) != HX_SUCCESS)
+    comm->meetings++;
+    status = agree(comm, &agreement);
+    comm->meetings--;
+    if (status != HX_SUCCESS)
         return status;
     *flags = (int)(unsigned)agreement.words[0];
     if (completed)
@@ -146,14 +149,16 @@ hx_status_t hx_comm_shrink(hx_comm_t *comm, hx_comm_t **survivors)
     hx_status_t status;
     uint32_t from = 0;
 
+    if (survivors)
+        *survivors = NULL;
     HX_ENTER();
     if ((status = call_check("hx_comm_shrink", comm, survivors, "survivors")) != HX_SUCCESS)
         return status;
-    *survivors = NULL;
     plan.ranks = malloc((size_t)comm->members.size * sizeof(int));
     plan.members = malloc(((size_t)comm->members.size + 63) / 64 * sizeof(uint64_t));
     if (!plan.ranks || !plan.members)
         status = hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_shrink: no memory for %d ranks", comm->members.size));
+    comm->meetings++;
     while (status == HX_SUCCESS && outcome != MADE && (status = plan_agree(comm, from, &plan)) == HX_SUCCESS) {
         if (plan.id.number >= comm->world->numbers->count)
             status = hx_comm_fail(comm, hx_fail(HX_ERR_NOMEM, "hx_comm_shrink: every communicator number is taken on some rank; free some"));
@@ -161,6 +166,7 @@ hx_status_t hx_comm_shrink(hx_comm_t *comm, hx_comm_t **survivors)
             status = plan_make(comm, &plan, &outcome, survivors);
         from = outcome == NEXT_NUMBER ? plan.id.number + 1 : from;
     }
+    comm->meetings--;
     if (status == HX_SUCCESS && plan.n < comm->members.size)
         comm->world->went_on = 1;
     free(plan.ranks);

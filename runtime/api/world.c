@@ -189,6 +189,14 @@ hx_status_t hx_comm_check_open(const struct hx_comm *comm, const char *name)
     return hx_comm_is_open(comm) ? HX_SUCCESS : hx_fail(HX_ERR_STATE, "%s: this communicator is not open", name);
 }
 
+hx_status_t hx_meetings_refuse(struct hx_comm *comm, const char *name)
+{
+    if (comm->meetings == 0)
+        return HX_SUCCESS;
+    return hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "%s: a thread is in hx_comm_agree, hx_comm_shrink, hx_comm_grow or hx_comm_wait_size on this "
+                                                    "communicator", name));
+}
+
 /* Has another rank revoked it? A communicator that has failed is not waited in, so look at the network here. */
 static void revocation_look(struct hx_comm *comm)
 {

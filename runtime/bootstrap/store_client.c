@@ -356,7 +356,7 @@ static hx_status_t handshake(struct hx_tcp *tcp, const char *secret)
 /* Connect, and greet the store. If it hangs up meanwhile, because strangers crowd it or because it has just ended, try again. */
 hx_status_t hx_tcp_join(struct hx_tcp *tcp, const char *secret)
 {
-    const double timeout = tcp->boot.timeout, deadline = hx_deadline(GREET_SECONDS);
+    const double timeout = tcp->boot.timeout, deadline = hx_deadline(timeout > 0 && timeout < GREET_SECONDS ? timeout : GREET_SECONDS);
     struct timespec pause = {.tv_nsec = 1000000};
     const int own_limit = tcp->own_limit;
     double again = 0;

@@ -83,7 +83,7 @@ static void secret_refuse(const struct hx_store *store, struct hx_store_client *
         snprintf(who, sizeof who, "rank %u", ntohl(client->greeting.rank));
     hx_store_keys_open(&without, "", &client->greeting);
     if (hx_store_proof_is(&without, client->body, client->head.value_bytes))
-        hx_store_client_refuse(client, "the store refuses %s: HX_SECRET is not set there; set it to the text that the store has", who);
+        hx_store_client_refuse(client, "the store refuses %s: it has no HX_SECRET; set it to the text that the store has", who);
     else if (!*store->secret)
         hx_store_client_refuse(client, "the store refuses %s: wrong HX_SECRET (the store has none)", who);
     else

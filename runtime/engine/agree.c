@@ -100,11 +100,20 @@ static void others_ask(struct hx_agree *a)
     a->asks_from = (a->asks_from + i) % size;
 }
 
+/* For ranks that wait for this one: it is in the agreement. */
+static void stand_write(const struct hx_agree *a)
+{
+    const int awaited = a->coordinator == a->members->rank ? -1 : a->members->ranks[a->coordinator];
+
+    hx_stand_write_message(a->process, a->members->blocking->context, awaited, (struct hx_signature){.purpose = (int16_t)a->purpose});
+}
+
 /* The wait is long: look for deaths and for decisions, and ask members. */
 static void slow(void *ctx)
 {
     struct hx_agree *a = ctx;
 
+    stand_write(a);
     hx_watch_look(a->process->shared);
     deaths_tell(a);
     a->is_hopeless = hx_agree_quorum(a) == MINORITY;
@@ -148,6 +157,8 @@ static void give(struct hx_agree *a, const uint64_t *words)
 
 hx_status_t hx_agree_begin(struct hx_process *process, struct hx_members *members, const struct hx_agreement *agreement)
 {
+    static const enum hx_purpose purposes[] = {[HX_AGREE_COMMIT] = HX_FOR_COMMIT, [HX_AGREE_GROW] = HX_FOR_GROW, [HX_AGREE_FLAGS] = HX_FOR_AGREE,
+                                               [HX_AGREE_MEMBERS] = HX_FOR_SHRINK, [HX_AGREE_MADE] = HX_FOR_SHRINK};
     struct hx_agree *a = hx_agree_of(process, members);
     uint64_t words[HX_AGREE_WORDS];
 
@@ -158,6 +169,7 @@ hx_status_t hx_agree_begin(struct hx_process *process, struct hx_members *member
     memcpy(words, agreement->words, sizeof(words));
     words[0] = (words[0] & UINT32_MAX) | (uint64_t)~(1u << agreement->kind) << 32; /* by AND, the kinds that are there become 0 */
     give(a, words);
+    a->purpose = purposes[agreement->kind];
     a->is_open = 1;
     a->is_hopeless = 0;
     a->wait_clock = (struct hx_wait_clock){0};

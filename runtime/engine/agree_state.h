@@ -36,6 +36,7 @@ struct far_part { /* of a member on another node, by its messages */
 
 struct hx_agree {
     uint32_t number;   /* of the last agreement begun, from 1 */
+    enum hx_purpose purpose; /* of this rank's call */
     int is_open;       /* a thread waits in it */
     int is_hopeless;   /* the ranks that are left may not go on */
     int out;           /* HELD_FOR_DEAD or MINORITY: this rank takes part in no agreement any more, and has said so; else 0 */

@@ -129,7 +129,7 @@ static void part_tell(const struct hx_signature *s, char *text, size_t capacity)
                  (int)(int32_t)(s->about >> 32));
     else if (s->purpose == HX_FOR_GROUP)
         snprintf(text, capacity, "%s of %d ranks, list %08x", function, (int)(s->about >> GROUP_HASH_BITS), (unsigned)s->about);
-    else if (s->purpose == HX_FOR_GROW || s->purpose == HX_FOR_WAIT_SIZE)
+    else if ((s->purpose == HX_FOR_GROW || s->purpose == HX_FOR_WAIT_SIZE) && s->about)
         snprintf(text, capacity, "%s of %d, %g s", function, (int)(int32_t)(s->about >> 32), growth_seconds(s->about));
     else
         snprintf(text, capacity, "%s", function);

@@ -408,8 +408,10 @@ static hx_status_t sleep_until(struct hx_waiter *w, const struct hx_wait *wait, 
             return HX_SUCCESS;
         if (fn)
             idle(w, fn);
-        if (wait->slow && death_look(w->shared, &deaths))
+        if (wait->slow && death_look(w->shared, &deaths)) {
+            wait->wait_clock->told = wait->wait_clock->waited; /* its next call is not at once */
             wait->slow(wait->ctx);
+        }
         status = hx_wait_check(wait);
     }
     return status;

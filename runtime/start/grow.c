@@ -173,20 +173,33 @@ static int missing(const struct hx_members *members, const struct hx_agreement *
 
 struct meeting { /* a member waits for the others */
     struct hx_comm *comm;
-    const struct hx_failure *unlike; /* a member makes a different call; NULL: none as far as this member knows */
+    const struct hx_failure *failure; /* of a member that does not come; NULL: none as far as this member knows */
 };
+
+/* Has a member made a different call, or revoked the communicator? Then it may not come to this agreement. */
+static const struct hx_failure *absence(const struct hx_comm *comm)
+{
+    const struct hx_failure *failure = hx_failure_look(&comm->engine, HX_SUCCESS);
+
+    return failure && (failure->status == HX_ERR_MISMATCH || failure->status == HX_ERR_REVOKED) ? failure : NULL;
+}
+
+static hx_status_t absence_fail(const struct growth *g, const struct hx_failure *failure)
+{
+    const int is_named = strncmp(failure->text, g->name, strlen(g->name)) == 0; /* it is the other rank's error in this function */
+
+    return hx_fail((hx_status_t)failure->status, "%s%s%s", is_named ? "" : g->name, is_named ? "" : ": ", failure->text);
+}
 
 static int meeting_look(void *ctx)
 {
     struct meeting *meeting = ctx;
-    const struct hx_failure *failure;
 
     meeting->comm->world->process.owner->pump(&meeting->comm->world->process);
     if (hx_agree_advance(&meeting->comm->members))
         return 1;
-    failure = hx_failure_look(&meeting->comm->engine, HX_SUCCESS);
-    meeting->unlike = failure && failure->status == HX_ERR_MISMATCH ? failure : NULL;
-    return meeting->unlike != NULL;
+    meeting->failure = absence(meeting->comm);
+    return meeting->failure != NULL;
 }
 
 static void meeting_slow(void *ctx)
@@ -204,8 +217,8 @@ static hx_status_t meet(const struct growth *g, struct hx_agreement *agreement)
     if (status != HX_SUCCESS)
         return status;
     status = hx_wait_until(&process->waiter, &(struct hx_wait){meeting_look, meeting_slow, &meeting, *members->timeout_s, hx_agree_clock(members)});
-    if (meeting.unlike)
-        status = hx_fail(HX_ERR_MISMATCH, "%s", meeting.unlike->text);
+    if (meeting.failure)
+        status = absence_fail(g, meeting.failure);
     return hx_agree_end(members, status, agreement);
 }
 
@@ -214,6 +227,7 @@ static hx_status_t agree(const struct growth *g, struct outcome *mine)
 {
     struct hx_comm *comm = g->comm;
     struct hx_agreement agreement = {.name = g->name, .kind = HX_AGREE_GROW};
+    const struct hx_failure *failure;
     hx_status_t status;
 
     hx_commits_await(comm);
@@ -222,6 +236,8 @@ static hx_status_t agree(const struct growth *g, struct outcome *mine)
     status = meet(g, &agreement);
     if (status == HX_SUCCESS && agreement.kinds != 1u << HX_AGREE_GROW)
         status = hx_fail(HX_ERR_REVOKED, "%s: another rank is in hx_comm_agree or hx_comm_shrink", g->name);
+    else if (status == HX_SUCCESS && missing(&comm->members, &agreement) >= 0 && (failure = absence(comm)))
+        status = absence_fail(g, failure);
     else if (status == HX_SUCCESS && missing(&comm->members, &agreement) >= 0)
         status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d has died or is gone", g->name, missing(&comm->members, &agreement));
     else if (status == HX_SUCCESS && (status = (hx_status_t)~agreement.words[1]) != HX_SUCCESS)
@@ -264,6 +280,21 @@ static void session_open(const struct growth *g, struct hx_session *session, str
     hx_lock();
 }
 
+/* No member meets the newcomers of this session. They wait for members until one has been there, and has left: then they wait in the store
+ * again. */
+static void session_abandon(const struct growth *g, struct hx_session *session)
+{
+    struct hx_boot *boot = NULL;
+
+    session->rank = g->comm->members.rank;
+    hx_fail_hold();
+    hx_unlock();
+    if (hx_boot_open_session(&g->place, g->secret, session, VISIT_SECONDS, &boot) == HX_SUCCESS)
+        hx_boot_close(boot, 0);
+    hx_lock();
+    hx_fail_release(0);
+}
+
 static hx_status_t grow(struct growth *g, hx_comm_t **bigger)
 {
     struct notice notice;
@@ -274,6 +305,8 @@ static hx_status_t grow(struct growth *g, hx_comm_t **bigger)
         if (g->comm->members.rank == 0)
             turn_take(g, &notice);
         outcome = (struct outcome){notice_share(g, &notice), HX_SUCCESS};
+        if (outcome.comm != HX_SUCCESS && notice.state == GO && g->comm->members.rank == 0)
+            session_abandon(g, &notice.session);
         if (outcome.comm == HX_ERR_MISMATCH)
             return outcome.comm;
         if (outcome.comm == HX_SUCCESS && notice.state == GO)
@@ -331,7 +364,9 @@ static hx_status_t growth_run(struct growth *g, hx_comm_t **bigger)
 
     if (!hx_growth_begin())
         return hx_comm_fail(g->comm, hx_fail(HX_ERR_STATE, "%s: another thread is in hx_join or hx_comm_grow", g->name));
+    g->comm->meetings++;
     status = grow(g, bigger);
+    g->comm->meetings--;
     hx_visit_close(g->visit);
     hx_growth_end();
     return status;

@@ -36,7 +36,7 @@ static hx_status_t world_refuse(struct hx_world *world, const char *name)
     hx_status_t status = HX_SUCCESS;
 
     for (struct hx_comm *comm = world->comms; comm && status == HX_SUCCESS; comm = comm->next) {
-        if (!comm->members.failed && (status = hx_group_refuse(comm, name)) == HX_SUCCESS && comm->requests)
+        if ((status = hx_meetings_refuse(comm, name)) == HX_SUCCESS && !comm->members.failed && (status = hx_group_refuse(comm, name)) == HX_SUCCESS && comm->requests)
             status = hx_comm_fail(comm, hx_fail(HX_ERR_STATE, "%s: %d requests are not freed, %d of them active", name, comm->requests,
                                                 hx_requests_active(comm)));
     }

@@ -218,7 +218,7 @@ refuses 'wrong HX_SECRET' env HX_SECRET=other "$here/grown" join $at/train
 refuses 'is not host:port/name' "$here/grown" join $at
 refuses 'HX_STORE is not set' "$here/grown" join
 refuses 'hx_join: where "" is not host:port/name' "$here/grown" join ""
-refuses 'the store refuses this process: HX_SECRET is not set' env -u HX_SECRET "$here/grown" join $at/train
+refuses 'the store refuses this process: it has no HX_SECRET' env -u HX_SECRET "$here/grown" join $at/train
 refuses 'HX_STORE="here" is not host:port/name' env HX_STORE=here "$here/grown" join
 refuses 'or set HX_STORE to an address that all processes reach; tried for 1 s (HX_TIMEOUT)' env HX_TIMEOUT=1 "$here/grown" join 127.0.0.1:$((port + 2))/train
 
@@ -230,6 +230,23 @@ for what in n seconds wait_size allreduce; do
             { fail "another $what, $options: exit $?"; cat "$tmp/err" >&2; }
     done
 done
+
+for nodes in 1 2; do
+    newcomers 1
+    HX_STORE=$at/train HX_CHECK=1 timeout 100 "$run" -n 2 --nodes $nodes -- "$here/grown" keeps 2>"$tmp/keeps" || { fail "keeps, $nodes nodes: exit $?"; cat "$tmp/keeps" >&2; }
+    ends "keeps, $nodes nodes"
+done
+HX_STORE=$at/train timeout 60 "$run" -n 3 -- "$here/grown" revoked 2>"$tmp/err" || { fail "revoked: exit $?"; cat "$tmp/err" >&2; }
+HX_STORE=$at/train timeout 60 "$run" -n 2 -- "$here/grown" held 2>"$tmp/err" || { fail "held: exit $?"; cat "$tmp/err" >&2; }
+# the store closes every connection: an error in time, also with a short HX_TIMEOUT
+python3 -c 'import socket, sys
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    s.accept()[0].close()' $((port + 9)) &
+sleep 0.3
+HX_STORE=127.0.0.1:$((port + 9))/train HX_TIMEOUT=10 GROWN_STATUS=5 GROWN_TEXT="closes every connection at once" \
+    timeout 100 "$run" -n 2 -- "$here/grown" wrong 2>"$tmp/err" || { fail "connections are closed: exit $?"; cat "$tmp/err" >&2; }
+kill $!
 
 # wrong: members
 members_refuse() { # STATUS TEXT X=Y...

@@ -14,12 +14,16 @@
  * grown votes N                N votes on growth, while no store answers
  * grown briefly SECONDS        hx_comm_grow without waiting for newcomers returns within SECONDS, whatever those do that wait
  * grown unlike WHAT            the last rank makes another call than the others, which grow: WHAT is n, seconds, wait_size or allreduce
+ * grown keeps                  HX_CHECK=1 finds unlike calls while a newcomer waits: it is admitted soon afterwards
+ * grown revoked                the last rank revokes, and is outside Hierax for a while: the calls of the others end soon
+ * grown held                   no communicator is freed while a thread is in hx_comm_grow or hx_comm_agree
  * grown wrong                  what the arguments and settings of hx_comm_grow may not be
  */
 #include <hierax.h>
 #include <dirent.h>
 #include <limits.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -346,6 +350,83 @@ static void unlike(const char *what)
     CHECK(hx_finalize() == HX_SUCCESS);
 }
 
+static void keeps(void)
+{
+    hx_comm_t *world, *bigger;
+    double start;
+    int size;
+
+    CHECK(hx_init(&world) == HX_SUCCESS);
+    me = hx_rank(world);
+    CHECK(hx_comm_wait_size(world, hx_size(world) + 1, SECONDS, &size) == HX_SUCCESS && size == hx_size(world) + 1);
+    CHECK(hx_comm_grow(world, me == 0 ? 1 : 2, SECONDS, &bigger) == HX_ERR_MISMATCH && !bigger);
+    start = now();
+    grow(world, size, &(int){me});
+    CHECK(now() - start < 20);
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
+static void revoked(void)
+{
+    hx_comm_t *world, *comm, *living, *bigger;
+    const double start = now();
+    int size;
+
+    CHECK(hx_init(&world) == HX_SUCCESS);
+    me = hx_rank(world);
+    for (int k = 0; k < 2; k++) {
+        CHECK(hx_comm_dup(world, &comm) == HX_SUCCESS);
+        if (me == hx_size(world) - 1) {
+            CHECK(usleep(300000) == 0 && hx_comm_revoke(comm) == HX_SUCCESS && sleep(4) == 0);
+        } else {
+            CHECK((k ? hx_comm_wait_size(comm, 99, 30, &size) : hx_comm_grow(comm, 1, 30, &bigger)) == HX_ERR_REVOKED);
+            CHECK(has(comm, "has revoked") && now() - start < k * 5 + 4);
+        }
+        CHECK(hx_comm_shrink(comm, &living) == HX_SUCCESS && hx_size(living) == hx_size(world));
+        sums(living);
+    }
+    CHECK(hx_finalize() == HX_SUCCESS);
+}
+
+static void *grow_run(void *comm)
+{
+    hx_comm_t *bigger;
+
+    CHECK(hx_comm_grow(comm, 1, 2, &bigger) == HX_SUCCESS && !bigger);
+    return NULL;
+}
+
+static void *agree_run(void *comm)
+{
+    int flags = 1;
+
+    CHECK(hx_comm_agree(comm, &flags, NULL) == HX_SUCCESS);
+    return NULL;
+}
+
+static void held(void)
+{
+    void *(*const runs[])(void *) = {grow_run, agree_run};
+    hx_comm_t *world, *comm;
+    pthread_t thread;
+
+    CHECK(hx_init(&world) == HX_SUCCESS && hx_comm_dup(world, &comm) == HX_SUCCESS);
+    me = hx_rank(world);
+    for (int k = 0; k < 2; k++) {
+        CHECK(pthread_create(&thread, NULL, runs[k], comm) == 0);
+        CHECK(usleep(500000) == 0);
+        if (me == 0) { /* the other comes to the agreement later */
+            CHECK(hx_comm_free(comm) == HX_ERR_STATE && has(comm, "a thread is in hx_comm_agree, hx_comm_shrink, hx_comm_grow"));
+            CHECK(hx_finalize() == HX_ERR_STATE);
+        }
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(hx_barrier(comm) == HX_SUCCESS);
+        if (me != 0)
+            CHECK(usleep(1500000) == 0);
+    }
+    CHECK(hx_comm_free(comm) == HX_SUCCESS && hx_finalize() == HX_SUCCESS);
+}
+
 static void wrong(void)
 {
     hx_comm_t *world, *bigger;
@@ -387,6 +468,12 @@ int main(int argc, char **argv)
         briefly(atof(argv[2]));
     else if (argc == 3 && !strcmp(argv[1], "unlike"))
         unlike(argv[2]);
+    else if (argc == 2 && !strcmp(argv[1], "keeps"))
+        keeps();
+    else if (argc == 2 && !strcmp(argv[1], "revoked"))
+        revoked();
+    else if (argc == 2 && !strcmp(argv[1], "held"))
+        held();
     else if (argc == 2 && !strcmp(argv[1], "wrong"))
         wrong();
     else

@@ -15,6 +15,7 @@
 #include <string.h>
 
 static _Atomic uint64_t closed[WORLD_MOST * HX_COMM_NUMBERS]; /* no rank frees the communicator */
+static struct hx_passed passed[WORLD_MOST];
 static struct hx_control control;
 static struct world *current;
 
@@ -326,7 +327,7 @@ static void rank_start(struct world *w, int rank)
     struct world_node *n = &w->nodes[r->node];
 
     r->shared = (struct hx_shared){.n = n->n, .me = w->local_of[rank], .ranks = n->ranks, .memory = -1, .header = &n->header,
-                                   .table = n->table, .doorbells = n->doorbells, .closed = closed,
+                                   .table = n->table, .doorbells = n->doorbells, .passed = passed, .closed = closed,
                                    .agreement_bytes = sizeof(n->agreements[0])};
     r->net = (struct hx_net){w, rank};
     r->process = (struct hx_process){.rank = rank, .size = w->size, .owner = &owner, .env = &w->env, .shared = &r->shared,
