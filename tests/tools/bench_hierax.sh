@@ -97,6 +97,9 @@ grep -qx "# left out of the bound: the network's bandwidth for gather, alltoall 
     { fail "nodes that talk to several others at once"; cat "$tmp/out" >&2; }
 launch 3 "$bench" barrier --alpha 0.001 >"$tmp/out" || fail "--alpha: exit $?"
 ! grep -q 'plain TCP' "$tmp/out" || fail "measured where --alpha is given"
+# a rank that has no endpoint does not know its interface
+HX_ENDPOINTS=1 "$run" -n 4 --nodes 2 -- "$bench" barrier >"$tmp/out" || fail "ranks without endpoints: exit $?"
+grep -q '^# plain TCP between nodes: ' "$tmp/out" || { fail "ranks without endpoints: plain TCP is not told"; cat "$tmp/out" >&2; }
 printf '#include <errno.h>\nint accept4(void) { errno = EAGAIN; return -1; }\n' >"$tmp/refuse.c"
 ${CC:-cc} -shared -fPIC -o "$tmp/refuse.so" "$tmp/refuse.c" || fail "refuse.c"
 launch 3 env LD_PRELOAD="$tmp/refuse.so" "$bench" barrier >"$tmp/out" || fail "refused connections: exit $?"

@@ -15,7 +15,8 @@
  *     rank 1  (node 1 has one rank, so there is one connection from each node to the next)
  *     rank 2
  *
- * A rank listens at the interface that the library uses, and says where. A rank that connects says the number that it was given.
+ * A rank listens at the interface that the library uses, and says where. The first rank of a node always knows that interface, and those
+ * without an endpoint use its address. A rank that connects says the number that it was given.
  */
 #include "tools/common/bench_backend.h"
 #include <errno.h>
@@ -73,20 +74,22 @@ static int wait_for(int s, short events, double since_s)
 
 /* ---- connect the nodes in a ring ------------------------------------------------------------------------------------- */
 
-struct end { /* gathered as 64-bit words; address 0: none */
+struct end { /* gathered as 64-bit words; address 0: not known, port 0: none */
     uint64_t machine, node, rank, address, port, nonce;
 };
 
-/* The interface in "libfabric 1.17 provider net 117.0 on eth0", if there is one and the provider goes over TCP. */
+/* Does the provider go over TCP, and over one interface, as in "libfabric 1.17 provider net 117.0 on eth0"? The text of a rank without an
+ * endpoint names no interface: name is "" then. */
 static int tcp_interface(const char *network, char *name, size_t size)
 {
-    static const char *const providers[] = {" provider net ", " provider tcp", " provider sockets "};
+    static const char *const providers[] = {" provider net", " provider tcp", " provider sockets"};
     const char *on = strstr(network, " on ");
     int is_tcp = 0;
 
     for (size_t i = 0; i < sizeof(providers) / sizeof(providers[0]); i++)
         is_tcp |= strstr(network, providers[i]) != NULL;
-    return is_tcp && on && !strchr(on, '+') && (size_t)snprintf(name, size, "%s", on + 4) < size;
+    on = on ? on + 4 : "";
+    return is_tcp && !strchr(on, '+') && (size_t)snprintf(name, size, "%s", on) < size;
 }
 
 static uint32_t address_of(const char *name)
@@ -103,14 +106,14 @@ static uint32_t address_of(const char *name)
     return address;
 }
 
-/* Listen at the interface. A failure leaves address 0. */
+/* Listen at the interface, or at all of them if its name is not known: then address stays 0. A failure leaves port 0. */
 static int offer(const char *name, struct end *mine)
 {
     struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr.s_addr = address_of(name)};
     socklen_t length = sizeof(place);
     int s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (s < 0 || !place.sin_addr.s_addr || bind(s, (struct sockaddr *)&place, length) || listen(s, 8) ||
+    if (s < 0 || (*name && !place.sin_addr.s_addr) || bind(s, (struct sockaddr *)&place, length) || listen(s, 8) ||
         getsockname(s, (struct sockaddr *)&place, &length))
         return s;
     mine->address = place.sin_addr.s_addr;
@@ -195,13 +198,15 @@ static int ring_close(struct wire *w, struct end *ends, int listener, const char
                 w->node = node;
                 w->local = stop - start;
             }
+        for (int i = start; i < stop; i++)
+            ends[i].address = ends[i].address ? ends[i].address : ends[start].address;
         if (w->node == node)
             next = stop < size ? stop : 0;
         w->streams = stop - start < w->streams ? stop - start : w->streams;
     }
     if (w->local >= w->streams)
         return 1;
-    if (ends[next + w->local].address) {
+    if (ends[next + w->local].address && ends[next + w->local].port) {
         w->to_next = connect_to(&ends[me], &ends[next + w->local], control, since_s);
         w->from_before = accept_from(listener, ends[me].nonce, since_s);
     }
