@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GATES_MOST 4 /* that a text names */
+
 /* NULL: there is no memory, and nothing is known. */
 static struct hx_whereabouts *whereabouts_of(struct hx_process *process)
 {
@@ -200,6 +202,23 @@ static int heard_of(const struct hx_shared *shared, int rank, struct heard *hear
     return 0;
 }
 
+/* Does this node lack the address of that rank? Then only the ranks of its node that have opened endpoints can help: text names some of them. */
+static int gates_tell(const struct hx_process *process, int rank, char *text, size_t capacity)
+{
+    const struct hx_job_entry *table = process->shared->table;
+    size_t used = 0;
+    int n = 0;
+
+    if (atomic_load_explicit(&table[rank].address_state, memory_order_relaxed) != HX_ADDRESS_NONE)
+        return 0;
+    for (int i = 0; i < process->size && n < GATES_MOST; i++)
+        if (table[i].node == table[rank].node && !atomic_load_explicit(&table[i].dead, memory_order_relaxed) &&
+            atomic_load_explicit(&table[i].address_state, memory_order_relaxed) == HX_ADDRESS_THERE)
+            used += (size_t)snprintf(text + used, capacity - used, "%s%d", n++ ? ", " : "is not connected, and the ranks of its node "
+                                     "that have network endpoints (HX_ENDPOINTS) do not answer: ", i);
+    return n > 0;
+}
+
 static void far_tell(struct hx_process *process, int rank, char *text, size_t capacity)
 {
     const struct hx_whereabouts *all = process->whereabouts;
@@ -207,6 +226,8 @@ static void far_tell(struct hx_process *process, int rank, char *text, size_t ca
 
     if (heard_of(process->shared, rank, &heard))
         snprintf(text, capacity, "%s", heard.text);
+    else if (gates_tell(process, rank, text, capacity))
+        return;
     else if (all && all->late == rank && all->late_since)
         snprintf(text, capacity, "has not answered for %.1f s: it is outside Hierax, or stopped", seconds(now_ns() - all->late_since));
     else

@@ -7,6 +7,8 @@
  *   silent   the same, but rank 4 does not call Hierax: rank 3 counts as dead when HX_SILENT seconds have passed since the death of rank 2
  *   leaves   ranks 0 | 1 2 3 4. Ranks 2 to 4 call hx_finalize and leave without an endpoint. Ranks 0 and 1 agree, because all others have
  *            certainly ended, and rank 0 learns that rank 2 has not died
+ *   computes ranks 0 1 | 2 3 4. Ranks 1 and 3 send each other a message, while the others compute. They do not find each other before rank 0 or
+ *            2 calls Hierax, and are told so
  *
  * Times in milliseconds are counted from the end of hx_init.
  */
@@ -90,6 +92,19 @@ static void ranks_leave(void)
         tell("receives", hx_recv(&value, 1, HX_INT32, 2, 0, other), other);
 }
 
+static void gates_compute(void)
+{
+    int value = rank;
+
+    if (rank == 1)
+        tell("sends", hx_send(&value, 1, HX_INT32, 3, 0, world), world);
+    else if (rank == 3)
+        tell("receives", hx_recv(&value, 1, HX_INT32, 1, 0, world), world);
+    else
+        compute(SEND_MS);
+    tell("meets", hx_barrier(world), world);
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2 || hx_init(&world) != HX_SUCCESS)
@@ -98,6 +113,8 @@ int main(int argc, char **argv)
     rank = hx_rank(world);
     if (!strcmp(argv[1], "leaves"))
         ranks_leave();
+    else if (!strcmp(argv[1], "computes"))
+        gates_compute();
     else
         gate_dies(!strcmp(argv[1], "silent"));
     hx_finalize();

@@ -24,4 +24,10 @@ alone 5 1,4 leaves
 for r in 2 3 4; do told "^rank $r waits status 11 " leaves; done
 for r in 0 1; do told "^rank $r agrees status 0 " leaves; done
 told '^rank 0 receives status 8 .*: rank 2 has finished \(hx_finalize\)' leaves
+
+HX_LOG=warn alone 5 2,3 computes
+for r in 0 1 2 3 4; do told "^rank $r meets status 0 " computes; done
+for pair in 1:0 3:2; do
+    has "$tmp/err" "; rank ${pair%:*} is not connected, and the ranks of its node that have network endpoints (HX_ENDPOINTS) do not answer: ${pair#*:}" computes
+done
 finish
