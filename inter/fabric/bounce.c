@@ -125,6 +125,16 @@ hx_status_t hx_bounce_prepare(const struct hx_net *net, struct hx_rail *rail)
     return rc == 0 ? HX_SUCCESS : HX_ERR_NOMEM;
 }
 
+size_t hx_endpoint_pins(const struct fi_info *info)
+{
+    const struct hx_provider_traits *traits = hx_provider_traits(info);
+    const size_t offered = info->rx_attr->size, recvs = traits->recvs > 0 && traits->recvs < offered ? traits->recvs : offered;
+
+    if (traits->packet_bytes == 0)
+        return 0;
+    return traits->packet_bytes * (info->tx_attr->size + recvs) + (HX_BOUNCE_KINDS - 1) * BLOCK_BYTES; /* those for control messages are few */
+}
+
 /* Over TCP a message that is longer than its receive breaks its connection. Messages of other communicators on that connection are
  * then lost without an error. So each receive ends with a sink, which takes the rest of the longest message and is never read. */
 int hx_sink_is_needed(const struct hx_net *net)

@@ -30,7 +30,7 @@ static const struct hx_provider_traits providers[] = {
     {.names = {"efa"}, .by_default = 1, .pci = HX_EFA_PCI, .remedy = HX_EFA_REMEDY, DEVICE, /* longer sends need a round trip */
      .has_device_file = 1, .has_device_codes = 1, .numbers_messages = 1, .makes_address_handles = 1, .writes = 1, .copies_recvs = 64 << 10,
      .stripe_bytes = 128 << 10, /* aws-ofi-nccl's default. Not measured on a device */
-     .queue_pairs = 256, .recvs = 2048, /* the provider's default, 8192, pins 74 MB */
+     .queue_pairs = 256, .recvs = 2048, .packet_bytes = 9000, /* the provider's default, 8192 receives, pins 74 MB */
      .lacks_wait_object = 1,
      .variables = {{"FI_EFA_FORK_SAFE", "1", wants_huge_pages}}, /* user programs fork */
     },

@@ -86,6 +86,7 @@ struct hx_provider_traits {
     /* ---- limits of a device */
     int queue_pairs; /* Queue pairs of a device: an endpoint takes one of them. 0: not known. rail.c */
     size_t recvs;    /* Most receives of an endpoint: each pins the memory of a packet. 0: what the provider offers. endpoint.c */
+    size_t packet_bytes; /* The provider pins so many bytes for each send and each receive of an endpoint. 0: not known. bounce.c */
 
     /* ---- waiting */
     int lacks_wait_object;  /* No descriptor of its queue ever becomes quiet. So a rank polls, and does not sleep. rail.c */
@@ -103,6 +104,7 @@ unsigned hx_provider_number(const struct fi_info *info); /* of its row */
 const char *hx_open_call_name(unsigned call);
 /* Add a rank's refusal, if it has one, and others whose reason is not known: a bit for each provider. */
 void hx_refusals_add(struct hx_net_refusals *all, int rank, const struct hx_refusal *refusal, uint32_t others);
+size_t hx_endpoint_pins(const struct fi_info *info); /* bounce.c: bytes that an endpoint pins when it opens; 0: none, or not known */
 int hx_provider_has_faults(const struct hx_provider_traits *traits); /* does this libfabric have those of faults_before? */
 /* links: interfaces of a node; rails: endpoints of one rank; link_bits: rate of each link, 0: unknown */
 void hx_profile_cost(const char *provider, int links, int rails, double link_bits, struct hx_net_profile *out);

@@ -53,6 +53,7 @@ struct doctor_exam {
     int single_copy;                    /* another process's memory can be read */
     int efa_devices;                    /* in PCI */
     int is_tcp, pins;                   /* the network in use is TCP; needs locked memory */
+    uint64_t pinned_bytes;              /* that a rank's endpoints need; 0: not known */
     char provider[64];                  /* chosen; "": none */
     char address[DOCTOR_ADDRESS_BYTES]; /* numeric, of that provider's interface or of the first real one; "": none */
     const char *under_way;              /* for people */

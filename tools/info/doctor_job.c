@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANK_BYTES ((int64_t)128 << 20) /* endpoint, segment and the library itself */
+#define RANK_BYTES ((int64_t)128 << 20) /* a rank takes 10 MB over net, and 113 MB over tcp;ofi_rxm */
 #define CLOCK_OFFSET_S 0.1
 #define NAMES_MAX 8 /* how many differing variables, and how many broken paths, are named */
 

@@ -139,7 +139,6 @@ void doctor_clock(struct doctor_exam *exam)
 
 /* ---- memory: what may be locked, huge pages and fork, /dev/shm ---- */
 
-#define ENDPOINT_BYTES ((uint64_t)128 << 20) /* an EFA endpoint pins some 100 MB */
 #define DEFAULT_BYTES ((uint64_t)8 << 20)    /* of today's kernels; a lower limit comes from a setting */
 #define SHM_MIB 1024
 #define CAP_IPC_LOCK 14
@@ -169,9 +168,10 @@ void doctor_memlock(struct doctor_exam *exam)
     hx_size_format(limit.rlim_cur, locked);
     if (limit.rlim_cur == RLIM_INFINITY)
         doctor_find(exam, DOCTOR_OK, NULL, "unlimited");
-    else if (pins && limit.rlim_cur < ENDPOINT_BYTES)
+    else if (limit.rlim_cur < exam->pinned_bytes)
         doctor_find(exam, exempt ? DOCTOR_WARN : DOCTOR_FAIL, NULL,
-                    "%s of locked memory%s; a network endpoint pins about 100 MiB", locked, who);
+                    "%s of locked memory%s; the network endpoints of a rank pin about %llu MiB", locked, who,
+                    (unsigned long long)exam->pinned_bytes >> 20);
     else if (limit.rlim_cur < DEFAULT_BYTES)
         doctor_find(exam, DOCTOR_WARN, NULL, "%s of locked memory%s: less than the kernel's own default of 8 MiB", locked, who);
     else

@@ -164,6 +164,8 @@ void doctor_provider(struct doctor_exam *exam)
         doctor_find(exam, known->grade, known->remedy, "%s on %s%s%s", provider, interface, several, known->quirk);
         exam->is_tcp = known->is_tcp || strstr(provider, "tcp");
         exam->pins |= known->pins;
+        for (int i = 0; i < choice.nrails; i++)
+            exam->pinned_bytes += hx_endpoint_pins(choice.rails[i]);
         if (refused.providers)
             doctor_find(exam, DOCTOR_WARN, "FI_LOG_LEVEL=warn fi_info -t FI_EP_RDM", "%s is used, because libfabric cannot open %s", provider,
                         refused.text);
