@@ -3,6 +3,7 @@
 # A process of another user sends forged messages and garbage to the ranks' ports. The job's results stay right, no rank is reported as dead or
 # failed, and forged messages are counted.
 . "$(dirname "$0")/common.sh"
+export HX_ENDPOINTS=0 # the forger attacks the port of every rank
 
 # attack NAME PROVIDER RANKS NODES [garbage]
 attack() {
