@@ -3,6 +3,11 @@
  * Control messages: what ranks tell each other beside the messages of calls. They have a tag of their own. On each rail one receive
  * of any peer's control message is always posted. If one cannot be sent, the runtime is asked later to send everything again
  * (must_resend).
+ *
+ * The sender of a control message may be unknown here: a rank that opens its endpoints late sends its address to a gate (meeting.c). Before 1.18
+ * libfabric's native TCP looks for the receive of a tagged message in a table, at the index that the sender has among the known addresses. An
+ * unknown sender has -1, and there libfabric finds the last tagged receive of any sender, and takes memory behind it for a list. So there
+ * control messages have no tag, and no tagged receive takes messages of any sender.
  */
 #include "inter/fabric/fabric.h"
 
@@ -51,8 +56,11 @@ static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_co
     chunk->bounce = bounce;
     hx_proof_write(net, edge, kind, control);
     memcpy(bounce->base, control, bytes);
-    rc = fi_tsend(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, hx_control_tag(kind),
-                  &chunk->context);
+    if (kind == HX_CONTROL_MESSAGE && net->untagged_messages)
+        rc = fi_send(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, &chunk->context);
+    else
+        rc = fi_tsend(path->rail->ep, bounce->base, bytes, hx_descriptor(bounce->registration), path->addr, hx_control_tag(kind),
+                      &chunk->context);
     if (rc != 0) {
         hx_bounce_release(bounce);
         hx_chunk_release(net, chunk);
@@ -90,6 +98,7 @@ int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge 
     struct hx_path *path = edge ? &edge->paths[0] : NULL;
     size_t bytes = hx_control_bytes(kind);
     struct hx_chunk *chunk;
+    ssize_t rc;
 
     if (box->posted)
         return 0;
@@ -98,8 +107,12 @@ int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge 
         return -FI_EAGAIN;
     chunk->control = kind;
     chunk->mailbox = box;
-    box->posted = fi_trecv(rail->ep, box->bounce->base, bytes, hx_descriptor(box->bounce->registration),
-                           path ? path->addr : FI_ADDR_UNSPEC, hx_control_tag(kind), 0, &chunk->context) == 0;
+    if (kind == HX_CONTROL_MESSAGE && net->untagged_messages)
+        rc = fi_recv(rail->ep, box->bounce->base, bytes, hx_descriptor(box->bounce->registration), FI_ADDR_UNSPEC, &chunk->context);
+    else
+        rc = fi_trecv(rail->ep, box->bounce->base, bytes, hx_descriptor(box->bounce->registration), path ? path->addr : FI_ADDR_UNSPEC,
+                      hx_control_tag(kind), 0, &chunk->context);
+    box->posted = rc == 0;
     if (box->posted) {
         rail->unread = 1;
         return 0;

@@ -161,6 +161,7 @@ static hx_status_t endpoints_open(struct hx_net *net, const struct hx_net_refusa
         limits_set(net, env);
         hx_regions_reopen(net);
         net->peeks_unexpected = hx_provider_has_faults(net->traits);
+        net->untagged_messages = FI_VERSION_LT(fi_version(), net->traits->indexes_strangers_before);
         status = hx_sink_prepare(net);
     }
     if (status == HX_SUCCESS && hx_offer_is_routed(net->info))

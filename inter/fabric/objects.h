@@ -294,6 +294,7 @@ struct hx_net {
     unsigned armed;        /* the round after which this rank was last about to sleep */
     int retry_before_sleep; /* a send must be retried when this rank is about to sleep */
     int peeks_unexpected;  /* the provider needs unexpected.c */
+    int untagged_messages; /* control messages have no tag: control_message.c */
     uint64_t all_looked_at; /* ns: when the current interval of unexpected.c began; 0: not yet */
     int unguarded;         /* there may be new connections, on which hx_sockets_guard has not set FD_CLOEXEC */
     uint64_t guarded_at, guard_ns; /* ns: when hx_sockets_guard last ran; how long until it runs again */

@@ -44,7 +44,7 @@ static const struct hx_provider_traits providers[] = {
      * In 2.1 each of 1,024 requests has a buffer for a short one, of 16 KiB. */
     {.names = {HX_TCP_NAME, HX_TCP_NAME_BEFORE}, .by_default = 1, .cost = TCP_COST, .chunk_bytes = 1 << 20, .kernel_answers = 1, .reports_excess_data = 1,
      .direct = HX_DIRECT_IF_SPACE, .breaks_on_excess = 1, .faults_before = FI_VERSION(1, 20),
-     .forgets_since = FI_VERSION(1, 0),
+     .forgets_since = FI_VERSION(1, 0), .indexes_strangers_before = FI_VERSION(1, 18), /* libfabric #8590 */
      .variables = {{.name = "FI_NET_MAX_SAVED", .value = "1024"},
                    {.name = "FI_TCP_MAX_SAVED", .value = "1024"},
                    {.name = "FI_TCP_MAX_RX_SIZE", .value = "1024"}}},

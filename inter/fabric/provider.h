@@ -92,6 +92,8 @@ struct hx_provider_traits {
     int lacks_wait_object;  /* No descriptor of its queue ever becomes quiet. So a rank polls, and does not sleep. rail.c */
     uint32_t faults_before; /* Before this version of libfabric, an unexpected message stops its connection (unexpected.c), and the
                              * queue's descriptor stays readable (rail.c). 0: no version has these faults. */
+    uint32_t indexes_strangers_before; /* Before this version of libfabric, a tagged message of a peer without an address here may end the
+                                        * process. control_message.c. 0: no version has this fault. */
     uint32_t forgets_since; /* Since this version, a connection that ends before its first request may stay open for ever.
                              * strangers.c. 0: no version has this fault. */
     struct hx_provider_variable variables[3]; /* Set before libfabric starts, whichever provider is then used. provider.c */

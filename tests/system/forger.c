@@ -77,6 +77,7 @@ static void ports_find(const char *pid)
 static struct fid_ep *ep;
 static struct fid_cq *cq;
 static struct fid_av *av;
+static int is_untagged; /* control messages have no tag: see control_message.c */
 
 static void endpoint_open(const char *provider) /* native TCP is net in libfabric 1.17, tcp later */
 {
@@ -90,7 +91,7 @@ static void endpoint_open(const char *provider) /* native TCP is net in libfabri
 
     hints->fabric_attr->prov_name = strdup(provider);
     hints->ep_attr->type = FI_EP_RDM;
-    hints->caps = FI_TAGGED;
+    hints->caps = FI_MSG | FI_TAGGED;
     hints->addr_format = FI_SOCKADDR_IN;
     inet_ntop(AF_INET, &ports[0].sin_addr, address, sizeof(address));
     rc = fi_getinfo(FI_VERSION(1, 17), address, NULL, FI_SOURCE, hints, &info);
@@ -103,6 +104,7 @@ static void endpoint_open(const char *provider) /* native TCP is net in libfabri
         (rc = fi_endpoint(domain, info, &ep, NULL)) != 0 || (rc = fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV)) != 0 ||
         (rc = fi_ep_bind(ep, &av->fid, 0)) != 0 || (rc = fi_enable(ep)) != 0)
         die(provider, rc);
+    is_untagged = strcmp(provider, "net") == 0 && FI_VERSION_LT(fi_version(), FI_VERSION(1, 18));
 }
 
 static int completions(void)
@@ -126,7 +128,9 @@ static int say(fi_addr_t to, const void *message, size_t bytes, uint64_t tag)
     ssize_t rc;
 
     memcpy(copies[n], message, bytes);
-    for (int i = 0; (rc = fi_tsenddata(ep, copies[n], bytes, NULL, 0x12345678, to, tag, &contexts[n])) == -FI_EAGAIN && i < 300; i++) {
+    for (int i = 0; (rc = is_untagged && tag == hx_control_tag(HX_CONTROL_MESSAGE)
+                              ? fi_send(ep, copies[n], bytes, NULL, to, &contexts[n])
+                              : fi_tsenddata(ep, copies[n], bytes, NULL, 0x12345678, to, tag, &contexts[n])) == -FI_EAGAIN && i < 300; i++) {
         completions();
         nanosleep(&nap, NULL);
     }
