@@ -89,6 +89,7 @@ struct efa_op { /* from its post until its completion has been read */
     struct efa_peer *peer; /* NULL: any */
     uint64_t tag, ignore, id;
     struct efa_target target;
+    uint32_t number; /* of a message, among those to its peer */
     int tagged, sent, acked; /* sent: wholly */
     size_t pushed;           /* bytes that the device has read */
     double due;              /* not read or, once it is acknowledged, not told before */
@@ -105,6 +106,7 @@ struct efa_peer {
     char name[EFA_NAME_BYTES];
     int greeted, welcome, fails; /* handshake; fails: a device code for all sends from now on */
     int hole; /* it receives no message that is sent from now on */
+    uint32_t messages; /* numbered so far: what the peer puts in order by */
     double not_ready_until;
     uint64_t refused[2]; /* of sends and writes, of receives: how often the queue had been read at the last -FI_EAGAIN, plus 1 */
 };
@@ -133,12 +135,15 @@ struct efa_arrival {
     char from[EFA_NAME_BYTES];
     uint64_t id, tag, tagged, is_write;
     struct efa_target target;
+    uint32_t number;            /* see efa_op */
+    int beyond;                 /* it came beyond the reorder window, and waits for that to move */
     size_t bytes, came, placed; /* placed: into the target, of its end */
     double due;                 /* when the rest is */
     uint8_t data[];
 };
 
 struct efa_control;
+struct efa_source; /* wire.c */
 
 struct efa_ep {
     struct fid_ep fid;
@@ -157,6 +162,8 @@ struct efa_ep {
     uint64_t refused; /* receives from any peer: see efa_peer */
     struct efa_arrival *arrivals;
     struct efa_control *controls;
+    struct efa_source *sources;
+    size_t beyond; /* messages that came beyond the reorder window */
 };
 
 /* ---- contract.c */
@@ -202,6 +209,8 @@ size_t efa_setting(const char *name, size_t otherwise); /* of the environment: a
 int efa_refuses(const char *what);
 /* The provider is named efa. A copy of its file as libcxi-fi.so is a second provider, named cxi, and CXI_REFUSES is for that one. */
 extern char efa_name[16];
+/* The version of libfabric whose EFA provider this one is: EFA_VERSION=2.6, by default the version that is in use. */
+uint32_t efa_version(void);
 int efa_error_due(uint64_t sends, int *once); /* EFA_ERROR's code if it is due with this send, or 0; < 0: event queue */
 void efa_breach(enum efa_rule rule, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 void efa_enter(struct efa_domain *domain); /* rule threads: around everything that touches a domain */
@@ -239,6 +248,7 @@ int efa_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_a
 int efa_endpoint_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
 /* ---- wire.c */
+void efa_window_set(void); /* as libfabric loads the provider: later changes of the environment have no effect */
 int efa_wire_open(struct efa_ep *ep); /* 0, or -errno */
 void efa_wire_close(struct efa_ep *ep);
 void efa_wire_greet(struct efa_ep *ep, struct efa_peer *peer);

@@ -135,6 +135,8 @@ static struct efa_op *op_start(struct efa_ep *ep, const struct efa_request *r)
                           .tag = r->tag, .ignore = r->ignore, .tagged = r->tagged, .target = r->target,
                           .id = ++ep->last_id};
     op->peer = r->addr == FI_ADDR_UNSPEC ? NULL : ep->av->peers[r->addr];
+    if (r->kind == EFA_SEND)
+        op->number = op->peer->messages++;
     op->lost = r->kind == EFA_SEND && op->peer->hole;
     if (efa_worst(WORST_late, 50))
         op->due = hx_now_s() + 1e-6 * efa_dice(1000);
@@ -393,6 +395,7 @@ static int ep_close(struct fid *fid)
 
     efa_enter(ep->domain);
     efa_mr_count();
+    efa_count("beyond", ep->beyond);
     efa_wire_close(ep);
     while (ep->sends.head)
         efa_op_free(ep, efa_list_take(&ep->sends, &ep->sends.head));

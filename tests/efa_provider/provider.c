@@ -282,6 +282,7 @@ struct fi_provider *fi_prov_ini(void) /* the entry that libfabric looks up */
 
     if (dladdr(efa_name, &file) && strrchr(file.dli_fname, '/'))
         sscanf(strrchr(file.dli_fname, '/'), "/lib%15[a-z]-fi", efa_name);
+    efa_window_set();
     provider.fi_version = fi_version(); /* an older one is passed over where a program asks for a newer one */
     return &provider;
 }

@@ -135,6 +135,20 @@ static void break_overrun(void)
         need(recv_from(&d, d.self, i, 1) == 0);
 }
 
+/* While a word is missing, 16 later ones may come, and here 200 do in any order. */
+static void break_window(void)
+{
+    struct device d;
+
+    setenv("EFA_VERSION", "1.22", 1);
+    setenv("FI_EFA_RECVWIN_SIZE", "16", 1);
+    d = device_start(QUEUE);
+    for (int i = 0; i < 200; i++)
+        need(send_to(&d, d.self, i, 1) == 0);
+    for (int i = 0; i < 1000; i++)
+        completed(&d);
+}
+
 static void break_wait(void)
 {
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = 8, .wait_obj = FI_WAIT_FD};
@@ -383,6 +397,7 @@ static const struct {
     {"order", break_order, ""},
     {"order", break_order_domain, ""},
     {"threads", break_threads, ""},
+    {"window", break_window, "reorder"},
     {"wait", break_wait, ""},
     {"fork", break_fork, ""},
     {"fork", break_fork_rdma, ""},

@@ -409,6 +409,63 @@ static void test_errors(void **state)
         fail_msg("gone: %s", said);
 }
 
+/* ---- the reorder window */
+
+static void all_come_in_disorder(void)
+{
+    both_start();
+    for (int i = 0; i < COUNT; i++)
+        need(recv_from(&b, FI_ADDR_UNSPEC, i + COUNT, (uint64_t)i) == 0);
+    for (int i = 0; i < COUNT; i++)
+        send_surely(i, (uint64_t)i);
+    for (int sent = 0, received = 0; sent < COUNT || received < COUNT;)
+        poll_both(&sent, &received);
+    device_close(&a);
+    device_close(&b);
+}
+
+/* Messages that came beyond it, as the provider has counted them. */
+static size_t beyond(const char *count)
+{
+    FILE *file = fopen(count, "r");
+    size_t all = 0, n;
+
+    assert_non_null(file);
+    for (char line[64]; fgets(line, sizeof(line), file);)
+        all += sscanf(line, "beyond %*s %zu", &n) == 1 ? n : 0;
+    fclose(file);
+    remove(count);
+    return all;
+}
+
+/* Since libfabric 2.0 such a message waits, and is received like any other. Before, it ends the process: test_contract.c. */
+static void test_window(void **state)
+{
+    static const struct {
+        const char *version, *window; /* NULL: by default */
+        int is_exceeded;
+    } cases[] = {{"1.17", NULL, 0}, {"2.1", NULL, 0}, {"2.1", "16", 1}, {"2.4", NULL, 0}, {"2.6", NULL, 1}, {"2.6", "256", 0}};
+    char said[1024], count[64];
+
+    (void)state;
+    snprintf(count, sizeof(count), "/tmp/efa_window.%d", (int)getpid());
+    setenv("EFA_COUNT", count, 1);
+    seed_set("1");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        setenv("EFA_VERSION", cases[i].version, 1);
+        if (cases[i].window)
+            setenv("FI_EFA_RECVWIN_SIZE", cases[i].window, 1);
+        if (child_run(all_come_in_disorder, "reorder", said, sizeof(said)) != 0)
+            fail_msg("window of %s: %s", cases[i].version, said);
+        if ((beyond(count) > 0) != cases[i].is_exceeded)
+            fail_msg("window of %s: %s", cases[i].version, cases[i].is_exceeded ? "no message came beyond it" : "it is too small");
+        unsetenv("FI_EFA_RECVWIN_SIZE");
+    }
+    seed_unset();
+    unsetenv("EFA_VERSION");
+    unsetenv("EFA_COUNT");
+}
+
 /* ---- what it never does */
 
 static void nothing_to_wait_on(void)
@@ -624,7 +681,7 @@ static void test_pinned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches),       cmocka_unit_test(test_seed),
-                                       cmocka_unit_test(test_unknown_switch), cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_unknown_switch), cmocka_unit_test(test_errors), cmocka_unit_test(test_window),
                                        cmocka_unit_test(test_never),          cmocka_unit_test(test_pinned),
                                        cmocka_unit_test(test_remote_writes),  cmocka_unit_test(test_little)};
 

@@ -30,7 +30,7 @@
 enum what { HELLO = 0xefa0, WELCOME, DATA, WRITE, ACK };
 
 struct header {
-    uint64_t what, id, tag, tagged, bytes, offset;
+    uint64_t what, id, tag, tagged, bytes, offset, number;
     struct efa_target target;
     char from[EFA_NAME_BYTES];
 };
@@ -131,6 +131,91 @@ static void acknowledged(struct efa_ep *ep, uint64_t id)
         }
 }
 
+/* ---- the reorder window
+ *
+ * EFA numbers the messages to a peer, and the receiver puts them in order. It has room for FI_EFA_RECVWIN_SIZE of them, from the first
+ * missing one on. What comes beyond that ends the process before libfabric 2.0. Since then it is kept in a list, which is looked
+ * through whenever the number of the first missing one is a multiple of the window: efa_rdm_peer_move_overflow_pke_to_recvwin. */
+
+struct efa_source { /* a peer that has sent something */
+    struct efa_source *next;
+    char name[EFA_NAME_BYTES];
+    uint32_t missing; /* the first message that has not come */
+    struct ahead {
+        struct ahead *next;
+        uint32_t number;
+    } *ahead; /* later ones that have */
+};
+
+static uint32_t window;
+
+void efa_window_set(void)
+{
+    const uint32_t version = efa_version();
+
+    window = (uint32_t)efa_setting("FI_EFA_RECVWIN_SIZE", FI_VERSION_LT(version, FI_VERSION(2, 4))   ? 16384
+                                                          : FI_VERSION_LT(version, FI_VERSION(2, 5)) ? 8192
+                                                                                                     : 16);
+}
+
+static struct efa_source *source_of(struct efa_ep *ep, const char *name)
+{
+    struct efa_source *source = ep->sources;
+
+    while (source && memcmp(source->name, name, EFA_NAME_BYTES) != 0)
+        source = source->next;
+    if (source)
+        return source;
+    if (!(source = calloc(1, sizeof(*source))))
+        abort();
+    memcpy(source->name, name, EFA_NAME_BYTES);
+    source->next = ep->sources;
+    return ep->sources = source;
+}
+
+static int has_come(struct efa_source *source, uint32_t number)
+{
+    for (struct ahead **link = &source->ahead, *ahead; (ahead = *link); link = &ahead->next)
+        if (ahead->number == number) {
+            *link = ahead->next;
+            free(ahead);
+            return 1;
+        }
+    return 0;
+}
+
+/* The first missing one has come. */
+static void window_move(struct efa_ep *ep, struct efa_source *source)
+{
+    do
+        if (++source->missing % window == 0)
+            for (struct efa_arrival *arrival = ep->arrivals; arrival; arrival = arrival->next)
+                if (memcmp(arrival->from, source->name, EFA_NAME_BYTES) == 0 && arrival->number - source->missing < window)
+                    arrival->beyond = 0;
+    while (has_come(source, source->missing));
+}
+
+/* A message begins to arrive. */
+static void window_enter(struct efa_ep *ep, struct efa_arrival *arrival)
+{
+    struct efa_source *source = source_of(ep, arrival->from);
+    const uint32_t ahead_by = arrival->number - source->missing;
+    struct ahead *ahead;
+
+    if (ahead_by == 0) {
+        window_move(ep, source);
+        return;
+    }
+    arrival->beyond = ahead_by >= window;
+    ep->beyond += (size_t)arrival->beyond;
+    if (arrival->beyond && FI_VERSION_LT(efa_version(), FI_VERSION(2, 0)))
+        efa_breach(RULE_window, "message %u of %.*s comes before message %u", arrival->number, EFA_NAME_BYTES, arrival->from, source->missing);
+    if (!(ahead = malloc(sizeof(*ahead))))
+        abort();
+    *ahead = (struct ahead){source->ahead, arrival->number};
+    source->ahead = ahead;
+}
+
 static struct efa_arrival *arrival_of(struct efa_ep *ep, const struct header *header)
 {
     struct efa_arrival **link = &ep->arrivals, *arrival;
@@ -146,9 +231,12 @@ static struct efa_arrival *arrival_of(struct efa_ep *ep, const struct header *he
         abort();
     *arrival = (struct efa_arrival){.next = *link, .id = header->id, .tag = header->tag, .tagged = header->tagged,
                                     .is_write = header->what == WRITE, .target = header->target,
-                                    .bytes = header->bytes};
+                                    .number = (uint32_t)header->number, .bytes = header->bytes};
     memcpy(arrival->from, header->from, EFA_NAME_BYTES);
-    return *link = arrival;
+    *link = arrival;
+    if (!arrival->is_write)
+        window_enter(ep, arrival);
+    return arrival;
 }
 
 static void datagram_handle(struct efa_ep *ep, const struct header *header, const void *data, size_t bytes)
@@ -251,7 +339,7 @@ static void arrivals_end(struct efa_ep *ep)
     for (struct efa_arrival **link = &ep->arrivals; *link;) {
         struct efa_arrival *arrival = *link;
 
-        if (arrival->came < arrival->bytes || efa_worst(WORST_reorder, 30) ||
+        if (arrival->came < arrival->bytes || arrival->beyond || efa_worst(WORST_reorder, 30) ||
             !(arrival->is_write ? is_placed(ep, arrival) : is_received(ep, arrival))) {
             link = &arrival->next;
             continue;
@@ -293,6 +381,7 @@ static int op_push(struct efa_ep *ep, struct efa_op *op)
     header.tag = op->tag;
     header.tagged = (uint64_t)op->tagged;
     header.target = op->target;
+    header.number = op->number;
     header.bytes = op->bytes;
     for (int i = 0; i < BATCH && error == 0; i++) {
         size_t bytes = op->bytes - op->pushed < FRAGMENT_BYTES ? op->bytes - op->pushed : FRAGMENT_BYTES;
@@ -361,6 +450,16 @@ static void acknowledgements_end(struct efa_ep *ep)
         usleep(100);
 }
 
+static void sources_free(struct efa_ep *ep)
+{
+    for (struct efa_source *source; (source = ep->sources);) {
+        ep->sources = source->next;
+        while (source->ahead)
+            has_come(source, source->ahead->number);
+        free(source);
+    }
+}
+
 void efa_wire_close(struct efa_ep *ep)
 {
     struct efa_control *control;
@@ -382,4 +481,5 @@ void efa_wire_close(struct efa_ep *ep)
         ep->arrivals = arrival->next;
         free(arrival);
     }
+    sources_free(ep);
 }

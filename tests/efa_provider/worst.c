@@ -93,6 +93,16 @@ size_t efa_setting(const char *name, size_t otherwise)
     return text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+uint32_t efa_version(void)
+{
+    const char *text = getenv("EFA_VERSION");
+    unsigned major = FI_MAJOR(fi_version()), minor = FI_MINOR(fi_version());
+
+    if (text)
+        sscanf(text, "%u.%u", &major, &minor);
+    return FI_VERSION(major, minor);
+}
+
 int efa_refuses(const char *what)
 {
     const char *refused = getenv(strcmp(efa_name, "efa") == 0 ? "EFA_REFUSES" : "CXI_REFUSES");
