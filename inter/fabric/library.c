@@ -36,7 +36,7 @@ static void load(void)
 {
     void *library;
 
-    hx_libfabric_prepare();
+    hx_libfabric_prepare(0);
     library = dlopen(NAME, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         library = dlopen(FABRIC_LIBDIR "/" NAME, RTLD_NOW | RTLD_LOCAL); /* the folder at build time */
@@ -53,6 +53,7 @@ static void load(void)
         }
         memcpy(rows[i].call, &symbol, sizeof(symbol)); /* ISO C has no cast from object to function pointer */
     }
+    hx_libfabric_prepare(calls.version());
 }
 
 static int is_loaded(void)

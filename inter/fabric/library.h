@@ -15,7 +15,8 @@
 #define fi_strerror hx_libfabric_strerror
 #define fi_version hx_libfabric_version
 
-void hx_libfabric_prepare(void); /* provider.c: set libfabric's own variables, before it is loaded */
+/* provider.c: set libfabric's own variables. First before it is loaded, with version 0, then once its version is known. */
+void hx_libfabric_prepare(uint32_t version);
 /* -ELIBACC: the library cannot be loaded. A warning says why. */
 int hx_libfabric_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
                          struct fi_info **info);

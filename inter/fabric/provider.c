@@ -32,7 +32,13 @@ static const struct hx_provider_traits providers[] = {
      .stripe_bytes = 128 << 10, /* aws-ofi-nccl's default. Not measured on a device */
      .queue_pairs = 256, .recvs = 2048, .packet_bytes = 9000, /* the provider's default, 8192 receives, pins 74 MB */
      .lacks_wait_object = 1,
-     .variables = {{"FI_EFA_FORK_SAFE", "1", wants_huge_pages}}, /* user programs fork */
+     .variables = {
+         {"FI_EFA_FORK_SAFE", "1", wants_huge_pages}, /* user programs fork */
+         /* EFA's receiver puts the messages of a peer in order. Since libfabric 2.5 its window has 16 of them, as many as one flow may have in
+          * flight: credit.c. EFA keeps what arrives beyond the window in a list, and searches that list. Before, the window has at least
+          * 8192, and before 2.0 a message beyond the window ends the process. 256 take 2 KiB for each peer. */
+         {.name = "FI_EFA_RECVWIN_SIZE", .value = "256", .since = FI_VERSION(2, 5)},
+     },
     },
     {.names = {"cxi"}, .by_default = 1, DEVICE},
     /* On Ethernet without RDMA psm3 runs over the kernel's TCP. There it ends the process if it does not reach a peer, so use tcp. Its
@@ -145,13 +151,13 @@ int hx_provider_has_faults(const struct hx_provider_traits *traits)
 
 /* Debian's libfabric loads libinfinipath. Without this variable libinfinipath installs signal handlers, which end a process that crashes with
  * status 1, leave a *.btr file, and dump no core. */
-void hx_libfabric_prepare(void)
+void hx_libfabric_prepare(uint32_t version)
 {
     setenv("IPATH_NO_BACKTRACE", "1", 0);
     for (size_t i = 0; i < PROVIDERS; i++)
         for (size_t k = 0; k < sizeof(providers->variables) / sizeof(*providers->variables); k++) {
             const struct hx_provider_variable *variable = &providers[i].variables[k];
-            if (variable->name && !(variable->is_harmful && variable->is_harmful()))
+            if (variable->name && version >= variable->since && !(variable->is_harmful && variable->is_harmful()))
                 setenv(variable->name, variable->value, 0);
         }
 }

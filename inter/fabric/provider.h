@@ -33,6 +33,7 @@ enum hx_direct {
 struct hx_provider_variable { /* an environment variable of libfabric. hx_libfabric_prepare sets it if the user has not */
     const char *name, *value; /* name NULL: none */
     int (*is_harmful)(void);  /* must the variable stay unset for this process? NULL: no */
+    uint32_t since;           /* from this version of libfabric on; 0: always */
 };
 
 /* The calls that open an interface. */

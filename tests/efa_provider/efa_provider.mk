@@ -15,7 +15,7 @@ check_programs_list += tests/efa_provider/test_worst
 tests_efa_provider_test_worst_SOURCES = tests/efa_provider/test_worst.c tests/efa_provider/device.h
 tests_efa_provider_test_worst_LDADD = $(LIBFABRIC_LIBS) $(CMOCKA_LIBS)
 
-check_programs_list += tests/efa_provider/test_queue tests/efa_provider/test_copies
+check_programs_list += tests/efa_provider/test_queue tests/efa_provider/test_copies tests/efa_provider/test_window
 
 noinst_PROGRAMS += tests/efa_provider/after_death
 tests_efa_provider_after_death_LDADD = libhierax.la
