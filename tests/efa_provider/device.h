@@ -47,6 +47,7 @@ struct device {
 
 static struct fi_context2 contexts[1024];
 static uint64_t rma = FI_RMA; /* asked for, or 0 */
+static enum fi_wait_obj wait_object = FI_WAIT_NONE;
 
 static struct fi_info *offer(void)
 {
@@ -67,7 +68,7 @@ static struct fi_info *offer(void)
 static struct device device_open(size_t queue)
 {
     struct device d = {.info = offer()};
-    struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .size = queue, .wait_obj = FI_WAIT_NONE};
+    struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_TAGGED, .size = queue, .wait_obj = wait_object};
     struct fi_av_attr av = {.type = FI_AV_TABLE};
     struct fi_eq_attr eq = {.wait_obj = FI_WAIT_NONE};
 

@@ -126,6 +126,8 @@ struct efa_cq {
     size_t size, unread;
     size_t written; /* of those unread: writes of peers */
     uint64_t reads;
+    int wait_fd, wait_event;   /* -1: it has no wait object; what makes it readable, beside the sockets of endpoints */
+    int has_event, has_signal; /* why wait_event is readable: queue.c */
     struct efa_list done;
     struct efa_ep *eps;
 };
@@ -234,6 +236,9 @@ void efa_mr_count(void); /* for EFA_COUNT */
 
 /* ---- queue.c */
 int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+int efa_cq_trywait(struct efa_cq *cq);
+void efa_cq_watch(struct efa_cq *cq, int socket); /* the device's events wake who waits for the queue */
+void efa_cq_event(struct efa_cq *cq);             /* something has come */
 int efa_code_error(int code); /* libfabric's error for a device code, as efa_errno.h has it */
 /* An operation that is in no list any more has ended; err 0: well. Takes op. */
 void efa_op_end(struct efa_ep *ep, struct efa_op *op, int err, int prov_errno);

@@ -375,6 +375,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 static int ep_control(struct fid *fid, int command, void *arg)
 {
     struct efa_ep *ep = container(fid, struct efa_ep, fid.fid);
+    int rc;
 
     (void)arg;
     if (command != FI_ENABLE)
@@ -385,7 +386,10 @@ static int ep_control(struct fid *fid, int command, void *arg)
     if (efa_pair_take(ep->tx_size + ep->rx_size) != 0)
         return -FI_ENOMEM;
     ep->enabled = 1;
-    return efa_wire_open(ep);
+    rc = efa_wire_open(ep);
+    if (rc == 0)
+        efa_cq_watch(ep->cq, ep->socket);
+    return rc;
 }
 
 /* What is under way is dropped, without completions, as the device does. */

@@ -243,10 +243,12 @@ static int fabric_close(struct fid *fid)
 
 static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
+    int rc = 0;
+
     (void)fabric;
-    (void)fids;
-    (void)count;
-    return -FI_ENOSYS;
+    for (int i = 0; i < count && rc == 0; i++)
+        rc = fids[i]->fclass == FI_CLASS_CQ ? efa_cq_trywait(container(fids[i], struct efa_cq, fid.fid)) : -FI_EINVAL;
+    return rc;
 }
 
 static int efa_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out, void *context)

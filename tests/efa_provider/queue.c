@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The completion queue. Reading it is all that ever makes progress; it has nothing to wait on. */
+/* The completion queue. Reading it is all that ever makes progress. Since libfabric 2.5 it may have a descriptor to wait on. */
 #include "efa.h"
+#include "runtime/base/clock.h"
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 /* ---- lists of operations */
 
@@ -62,10 +67,64 @@ void efa_op_free(struct efa_ep *ep, struct efa_op *op)
     free(op);
 }
 
+/* ---- the descriptor, as in libfabric 2.5 and 2.6. It becomes readable by the device's event, which only fi_cq_sread takes away, and by each
+ * completion, which fi_trywait takes away: efa_rdm_cq_poll_events, util_wait_fd_try. */
+
+static void wait_show(const struct efa_cq *cq)
+{
+    eventfd_t old;
+
+    eventfd_read(cq->wait_event, &old);
+    if (cq->has_event || cq->has_signal)
+        eventfd_write(cq->wait_event, 1);
+}
+
+void efa_cq_event(struct efa_cq *cq)
+{
+    if (cq->wait_fd < 0)
+        return;
+    cq->has_event = 1;
+    wait_show(cq);
+}
+
+static void wait_open(struct efa_cq *cq)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    cq->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+    cq->wait_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (cq->wait_fd < 0 || cq->wait_event < 0 || epoll_ctl(cq->wait_fd, EPOLL_CTL_ADD, cq->wait_event, &event) != 0)
+        abort();
+}
+
+void efa_cq_watch(struct efa_cq *cq, int socket)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    if (cq->wait_fd >= 0 && epoll_ctl(cq->wait_fd, EPOLL_CTL_ADD, socket, &event) != 0)
+        abort();
+}
+
+/* Without a wait object: ofi_trywait reads through a null pointer; efa_trywait, since libfabric 2.4, returns an error. */
+int efa_cq_trywait(struct efa_cq *cq)
+{
+    if (cq->wait_fd < 0 && FI_VERSION_LT(efa_version(), FI_VERSION(2, 4)))
+        efa_breach(RULE_wait, "fi_trywait is called for a queue without one");
+    if (cq->wait_fd < 0)
+        return -FI_EINVAL;
+    cq->has_signal = 0;
+    wait_show(cq);
+    return cq->done.head ? -FI_EAGAIN : 0;
+}
+
 static void told_add(struct efa_cq *cq, struct efa_op *told)
 {
     efa_list_add(&cq->done, told);
     cq->unread++;
+    if (cq->wait_fd < 0)
+        return;
+    cq->has_signal = 1;
+    wait_show(cq);
 }
 
 static void failure_repeat(struct efa_cq *cq, const struct efa_op *failed)
@@ -116,8 +175,7 @@ void efa_written(struct efa_ep *ep, const struct efa_target *target, size_t byte
                    ep->cq->written);
     ep->cq->written++;
     *told = (struct efa_op){.kind = EFA_WRITTEN, .bytes = bytes, .target = *target};
-    efa_list_add(&ep->cq->done, told);
-    ep->cq->unread++;
+    told_add(ep->cq, told);
 }
 
 /* ---- the device's codes: efa_errno.h of libfabric 1.22 to 2.6. 4127 is newer */
@@ -183,8 +241,7 @@ static void stray_add(struct efa_cq *cq)
         abort();
     op->err = efa_code_error(9);
     op->prov_errno = 9;
-    efa_list_add(&cq->done, op);
-    cq->unread++;
+    told_add(cq, op);
 }
 
 static struct efa_op *done_take(struct efa_cq *cq)
@@ -248,12 +305,40 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *entry, uin
 
 static ssize_t cq_sread(struct fid_cq *fid, void *entries, size_t count, const void *condition, int timeout)
 {
-    (void)fid;
-    (void)entries;
-    (void)count;
+    struct efa_cq *cq = container(fid, struct efa_cq, fid);
+    struct pollfd on = {.fd = cq->wait_fd, .events = POLLIN};
+    const double until = timeout < 0 ? 1e300 : hx_now_s() + 1e-3 * timeout;
+    ssize_t n;
+
     (void)condition;
-    (void)timeout;
-    return -FI_ENOSYS;
+    if (cq->wait_fd < 0)
+        return -FI_ENOSYS;
+    while ((n = cq_read(fid, entries, count)) == -FI_EAGAIN) {
+        if (efa_cq_trywait(cq) == 0 && poll(&on, 1, timeout) == 1) {
+            cq->has_event = 0;
+            wait_show(cq);
+        }
+        if (hx_now_s() >= until)
+            break;
+    }
+    return n;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+    struct efa_cq *cq = container(fid, struct efa_cq, fid.fid);
+
+    if (FI_VERSION_LT(efa_version(), FI_VERSION(2, 5)))
+        return -FI_ENOSYS;
+    switch (command) {
+    case FI_GETWAIT:
+        if (cq->wait_fd < 0)
+            return -FI_ENODATA;
+        *(int *)arg = cq->wait_fd;
+        return 0;
+    case FI_GETWAITOBJ: *(enum fi_wait_obj *)arg = cq->wait_fd < 0 ? FI_WAIT_NONE : FI_WAIT_FD; return 0;
+    default: return -FI_ENOSYS;
+    }
 }
 
 static int cq_close(struct fid *fid)
@@ -264,22 +349,31 @@ static int cq_close(struct fid *fid)
         efa_breach(RULE_order, "a completion queue is closed that %d endpoints still use", cq->users);
     while (cq->done.head)
         free(done_take(cq));
+    if (cq->wait_fd >= 0) {
+        close(cq->wait_event);
+        close(cq->wait_fd);
+    }
     cq->domain->users--;
     free(cq);
     return 0;
 }
 
+/* Before libfabric 2.5 there is no wait object. Since then a descriptor, unless a program asks for FI_LOCAL_COMM, which starts EFA's shared
+ * memory: efa_rdm_cq_configure_wait. */
+static int has_wait_object(enum fi_wait_obj object)
+{
+    return object == FI_WAIT_NONE || (FI_VERSION_GE(efa_version(), FI_VERSION(2, 5)) && (object == FI_WAIT_UNSPEC || object == FI_WAIT_FD));
+}
+
 int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out, void *context)
 {
-    static struct fi_ops fid_ops = {.size = sizeof(fid_ops), .close = cq_close};
+    static struct fi_ops fid_ops = {.size = sizeof(fid_ops), .close = cq_close, .control = cq_control};
     static struct fi_ops_cq ops = {.size = sizeof(ops), .read = cq_read, .readerr = cq_readerr, .sread = cq_sread,
                                    .strerror = cq_strerror};
     struct efa_cq *cq;
 
-    if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC && strcmp(efa_name, "efa") != 0)
+    if (!has_wait_object(attr->wait_obj))
         return -FI_ENOSYS;
-    if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC)
-        efa_breach(RULE_wait, "a completion queue is opened with wait object %d", (int)attr->wait_obj);
     if (attr->format != FI_CQ_FORMAT_TAGGED)
         return -FI_ENOSYS;
     if (attr->size > efa_setting("EFA_QUEUE", SIZE_MAX))
@@ -291,6 +385,9 @@ int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
     cq->domain = container(domain, struct efa_domain, fid);
     cq->domain->users++;
     cq->size = attr->size != 0 ? attr->size : EFA_TX_SIZE + EFA_RX_SIZE;
+    cq->wait_fd = -1;
+    if (attr->wait_obj != FI_WAIT_NONE)
+        wait_open(cq);
     *out = &cq->fid;
     return 0;
 }

@@ -88,9 +88,23 @@ static void test_short_queue(void **state)
     unsetenv("EFA_QUEUE");
 }
 
+/* The queue's descriptor of libfabric 2.5 and 2.6 stays readable: test_worst.c. A rank that slept on it would never sleep. */
+static void case_polls(struct world *w)
+{
+    check(ops->wait_fd(w->net) == -1 && strstr(ops->describe(w->net), "no wait object"));
+}
+
+static void test_polls(void **state)
+{
+    (void)state;
+    setenv("EFA_VERSION", "2.6", 1);
+    assert_int_equal(job_run("efa", PLAIN, 0, 2, case_polls), 0);
+    unsetenv("EFA_VERSION");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_computing), cmocka_unit_test(test_short_queue)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_computing), cmocka_unit_test(test_short_queue), cmocka_unit_test(test_polls)};
     const char *top = getenv("top_builddir");
     char path[512];
 

@@ -3,6 +3,7 @@
  * that the one can be seen to wait for the other. */
 #include "device.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 
@@ -466,18 +467,86 @@ static void test_window(void **state)
     unsetenv("EFA_COUNT");
 }
 
-/* ---- what it never does */
+/* ---- what a program may wait on */
+
+static int opens_with(enum fi_wait_obj object)
+{
+    struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .size = QUEUE, .wait_obj = object};
+    struct fid_cq *cq;
+    int rc = fi_cq_open(a.domain, &attr, &cq, NULL);
+
+    need(rc == 0 || rc == -FI_ENOSYS);
+    need(rc != 0 || fi_close(&cq->fid) == 0);
+    return rc == 0;
+}
 
 static void nothing_to_wait_on(void)
 {
     struct fi_cq_tagged_entry entry;
-    struct fid *fid;
+    int fd;
 
     both_start();
-    fid = &a.cq->fid;
+    for (int object = FI_WAIT_NONE; object <= FI_WAIT_POLLFD; object++)
+        need(opens_with(object) == (object == FI_WAIT_NONE));
     need(fi_cq_sread(a.cq, &entry, 1, NULL, 1) == -FI_ENOSYS);
-    need(fi_trywait(a.fabric, &fid, 1) == -FI_ENOSYS);
+    need(fi_control(&a.cq->fid, FI_GETWAIT, &fd) == -FI_ENOSYS);
 }
+
+static int is_readable(int fd)
+{
+    return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 0) == 1;
+}
+
+/* The descriptor tells of the first event. Then it stays readable, because neither reading nor fi_trywait takes the event away. */
+static void descriptor_stays_readable(void)
+{
+    struct fi_cq_tagged_entry entry;
+    struct fid *fid;
+    int fd, none;
+
+    both_start();
+    need(fi_cq_sread(a.cq, &entry, 1, NULL, 1) == -FI_ENOSYS && fi_control(&a.cq->fid, FI_GETWAIT, &none) == -FI_ENODATA);
+    fid = &a.cq->fid;
+    need(fi_trywait(a.fabric, &fid, 1) == -FI_EINVAL);
+    for (int object = FI_WAIT_NONE; object <= FI_WAIT_POLLFD; object++)
+        need(opens_with(object) == (object == FI_WAIT_NONE || object == FI_WAIT_UNSPEC || object == FI_WAIT_FD));
+    wait_object = FI_WAIT_UNSPEC; /* becomes FI_WAIT_FD */
+    both_start();
+    fid = &b.cq->fid;
+    need(fi_control(fid, FI_GETWAIT, &fd) == 0 && fi_trywait(b.fabric, &fid, 1) == 0 && !is_readable(fd));
+    need(recv_from(&b, FI_ADDR_UNSPEC, 1, 1) == 0);
+    send_surely(0, 1);
+    completed(&a);
+    need(is_readable(fd));
+    need(fi_trywait(b.fabric, &fid, 1) == 0); /* it does not look at the device */
+    need(completed(&b) == 1);
+    for (int i = 0; i < 10; i++)
+        need(completed(&b) == -1 && fi_trywait(b.fabric, &fid, 1) == 0 && is_readable(fd));
+    need(fi_cq_sread(b.cq, &entry, 1, NULL, 0) == -FI_EAGAIN && !is_readable(fd));
+    need(recv_from(&b, FI_ADDR_UNSPEC, 2, 2) == 0);
+    send_surely(3, 2);
+    completed(&a);
+    need(is_readable(fd) && fi_cq_sread(b.cq, &entry, 1, NULL, -1) == 1 && entry.op_context == &contexts[2]);
+}
+
+static void test_waiting(void **state)
+{
+    static const struct {
+        const char *version;
+        void (*body)(void);
+    } cases[] = {{"1.17", nothing_to_wait_on}, {"2.4", nothing_to_wait_on}, {"2.5", descriptor_stays_readable}, {"2.6", descriptor_stays_readable}};
+    char said[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        setenv("EFA_VERSION", cases[i].version, 1);
+        if (child_run(cases[i].body, "", said, sizeof(said)) != 0)
+            fail_msg("waiting as in %s: %s", cases[i].version, said);
+    }
+    unsetenv("EFA_VERSION");
+}
+
+/* ---- memory */
 
 /* Memory is registered, mapped anew at the same address, and sent under the old registration: what arrives is what
  * was there before. */
@@ -647,15 +716,6 @@ static void test_remote_writes(void **state)
     unsetenv("EFA_RDMA");
 }
 
-static void test_never(void **state)
-{
-    char said[1024];
-
-    (void)state;
-    if (child_run(nothing_to_wait_on, "", said, sizeof(said)) != 0)
-        fail_msg("waiting: %s", said);
-}
-
 static void test_pinned(void **state)
 {
     char said[1024];
@@ -682,7 +742,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches),       cmocka_unit_test(test_seed),
                                        cmocka_unit_test(test_unknown_switch), cmocka_unit_test(test_errors), cmocka_unit_test(test_window),
-                                       cmocka_unit_test(test_never),          cmocka_unit_test(test_pinned),
+                                       cmocka_unit_test(test_waiting),        cmocka_unit_test(test_pinned),
                                        cmocka_unit_test(test_remote_writes),  cmocka_unit_test(test_little)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);

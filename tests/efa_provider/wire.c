@@ -276,6 +276,7 @@ static void datagrams_receive(struct efa_ep *ep)
         ssize_t n = recv(ep->socket, &in, sizeof(in), MSG_DONTWAIT);
         if (n < (ssize_t)sizeof(in.header))
             break;
+        efa_cq_event(ep->cq);
         datagram_handle(ep, &in.header, in.data, (size_t)n - sizeof(in.header));
     }
 }
