@@ -53,7 +53,7 @@ int hx_rail_register(struct hx_rail *rail, void *base, size_t bytes, struct hx_r
             fi_close(&made->fid);
     }
     if (rc == 0)
-        *out = (struct hx_registration){made, base};
+        *out = (struct hx_registration){made, base, bytes};
     return rc;
 }
 

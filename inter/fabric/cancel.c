@@ -32,7 +32,7 @@ static int may_be_abandoned(const struct hx_net *net, const struct hx_chunk *chu
 /* The message of this write target has failed. The memory stays in use until the peer certainly writes no more. */
 static void target_abandon(struct hx_net *net, struct hx_chunk *chunk)
 {
-    hx_recv_ended(net, chunk->edge);
+    hx_recvs_ended(net, chunk->edge, chunk->left);
     if (chunk->bounce)
         hx_bounce_end_receive(chunk->bounce);
     if (chunk->edge->process_ended)
@@ -46,7 +46,7 @@ static void chunk_cancel(struct hx_net *net, struct hx_chunk *chunk)
 
     if (chunk->kind == HX_CHUNK_REPOST) { /* nothing is posted */
         chunk->edge->reposts--;
-        hx_recv_ended(net, chunk->edge);
+        hx_recvs_ended(net, chunk->edge, 1);
         hx_chunk_drop(net, chunk);
         hx_message_advance(net, op, bytes);
     } else if (may_be_abandoned(net, chunk) || (chunk->kind == HX_CHUNK_TARGET && chunk->edge->process_ended)) {

@@ -36,6 +36,7 @@ struct hx_chunk *hx_chunk_alloc(struct hx_net *net)
     chunk = net->free_chunks;
     net->free_chunks = chunk->next;
     chunk->order = 0;
+    chunk->left = 1;
     chunk->op = NULL;
     chunk->bounce = NULL;
     chunk->registration = NULL;
@@ -90,6 +91,13 @@ static const struct hx_segment *segment_at(const struct hx_net_op *op, size_t *o
     while (*offset >= segment->bytes)
         *offset -= segment++->bytes;
     return segment;
+}
+
+size_t hx_segment_rest(const struct hx_net_op *op, size_t offset)
+{
+    const struct hx_segment *segment = segment_at(op, &offset);
+
+    return segment->bytes - offset;
 }
 
 static size_t segments_pieces(const struct hx_net_op *op, size_t offset, size_t bytes, struct iovec *pieces, size_t most)
@@ -277,13 +285,11 @@ ssize_t hx_chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_path *
     return 0;
 }
 
-ssize_t hx_chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx_chunk *chunk, struct hx_pieces *pieces)
+ssize_t hx_chunk_receive(struct hx_net *net, struct hx_chunk *chunk, struct hx_pieces *pieces)
 {
     struct hx_rail *rail = chunk->path->rail;
     struct fi_msg_tagged message;
 
-    if (chunk->kind == HX_CHUNK_TARGET)
-        return hx_invite_send(net, edge, chunk, pieces->at[0].iov_base);
     if (net->sink)
         pieces->at[pieces->n++] = (struct iovec){net->sink, hx_chunk_bytes_most(net)};
     message = message_of(chunk, pieces);
@@ -332,7 +338,7 @@ int hx_chunk_repost(struct hx_net *net, struct hx_chunk *chunk)
     else
         pieces.n = segments_pieces(op, chunk->offset, chunk->bytes, pieces.at, net->pieces_most);
     if (!hx_path_is_refused(chunk->path, HX_POST_RECV))
-        rc = hx_chunk_receive(net, chunk->edge, chunk, &pieces);
+        rc = hx_chunk_receive(net, chunk, &pieces);
     if (rc != 0)
         return hx_chunk_refused(net, chunk->path, op, rc);
     chunk->kind = HX_CHUNK_RECV;

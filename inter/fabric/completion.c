@@ -51,7 +51,7 @@ int hx_recv_check(struct hx_net *net, struct hx_net_op *op, size_t offset, uint3
 void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, size_t offset, size_t bytes,
                      size_t came, void *data)
 {
-    unsigned more = hx_op_note_chunk(op, offset / op->chunk_bytes);
+    const unsigned more = op->written ? 0 : hx_op_note_chunk(op, offset / op->chunk_bytes);
 
     hx_edge_note_traffic(net, edge);
     edge->has_arrivals = 1;
@@ -76,7 +76,7 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
     struct hx_edge *edge = chunk->edge;
     struct hx_net_op *op = chunk->op;
 
-    hx_recv_ended(net, edge);
+    hx_recvs_ended(net, edge, 1);
     if (!op) { /* it was cancelled */
         hx_chunk_end(net, chunk);
         return;
@@ -88,6 +88,16 @@ static void recv_done(struct hx_net *net, struct hx_chunk *chunk, size_t came)
         hx_recv_enqueue(net, edge, op);
 }
 
+/* Others are still to come for this target. */
+static void write_note(struct hx_net *net, struct hx_chunk *chunk)
+{
+    chunk->left--;
+    if (chunk->op) /* else it was cancelled */
+        hx_recvs_ended(net, chunk->edge, 1);
+    hx_edge_note_traffic(net, chunk->edge);
+    chunk->edge->has_arrivals = 1;
+}
+
 /* A peer has written into a write target. number: the encrypted number of its invitation. */
 static void write_arrived(struct hx_net *net, uint64_t number)
 {
@@ -95,6 +105,8 @@ static void write_arrived(struct hx_net *net, uint64_t number)
 
     if (!chunk || chunk->kind != HX_CHUNK_TARGET)
         hx_forgery_note(net, "a remote write", -1);
+    else if (chunk->left > 1)
+        write_note(net, chunk);
     else if (chunk->op)
         recv_done(net, chunk, chunk->bytes);
     else /* cancelled */

@@ -132,7 +132,7 @@ static void chunk_fail(struct hx_net *net, struct hx_chunk *chunk, const struct 
 
     edge->process_ended |= meaning_of(net, edge, error->err, error->prov_errno).peer == PROCESS_ENDED;
     if (chunk->kind == HX_CHUNK_RECV)
-        hx_recv_ended(net, edge);
+        hx_recvs_ended(net, edge, 1);
     else if (chunk->kind == HX_CHUNK_RECV_CONTROL)
         chunk->mailbox->posted = 0;
     else if (control == HX_CONTROL_CREDIT)

@@ -105,6 +105,7 @@ struct hx_chunk *hx_chunk_numbered(const struct hx_net *net, uint64_t number); /
 /* The next one in use, in any order; NULL: the first, or no more. The loop may release the last one. */
 struct hx_chunk *hx_chunk_next(const struct hx_net *net, struct hx_chunk *last);
 void hx_chunks_close(struct hx_net *net);
+size_t hx_segment_rest(const struct hx_net_op *op, size_t offset); /* bytes from offset on in one piece of memory */
 /* Copy the message's segments at offset to contiguous memory (direction: HX_NET_SEND), or back. */
 void hx_segments_copy(const struct hx_net_op *op, size_t offset, void *memory, size_t bytes, enum hx_net_direction direction);
 /* A request for the chunk at offset, and the pieces to post: the message's own memory, or a bounce buffer. NULL: no memory now. */
@@ -113,7 +114,7 @@ struct hx_chunk *hx_chunk_make(struct hx_net *net, struct hx_edge *edge, struct 
 void hx_chunk_drop(struct hx_net *net, struct hx_chunk *chunk); /* it was not posted */
 ssize_t hx_chunk_inject(struct hx_net *net, struct hx_path *path, struct hx_net_op *op, size_t bytes);
 ssize_t hx_chunk_send(struct hx_net *net, struct hx_edge *edge, struct hx_path *path, struct hx_net_op *op, size_t bytes);
-ssize_t hx_chunk_receive(struct hx_net *net, struct hx_edge *edge, struct hx_chunk *chunk, struct hx_pieces *pieces);
+ssize_t hx_chunk_receive(struct hx_net *net, struct hx_chunk *chunk, struct hx_pieces *pieces);
 int hx_chunk_repost(struct hx_net *net, struct hx_chunk *chunk); /* 0, or -FI_EAGAIN */
 uint64_t hx_chunk_tag(const struct hx_net_op *op, size_t offset);
 /* "Try again later": once something has ended. Other errors end the message. */
@@ -173,8 +174,7 @@ void hx_net_break(struct hx_net *net, hx_status_t why); /* close the endpoints: 
 /* Before the rail is opened. Returns whether its provider has writes. */
 int hx_writes_negotiate(const struct hx_net *net, struct hx_rail *rail);
 int hx_writes_are_native(const struct hx_rail *rail); /* once it is open */
-/* Invite the peer to write this chunk to buffer. 0, or libfabric's error. */
-ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer);
+int hx_invites_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op); /* of a receive. 0, or -FI_EAGAIN */
 void hx_invite_arrived(struct hx_net *net, struct hx_edge *edge, const struct hx_invitation *invitation);
 int hx_writes_continue(struct hx_net *net, struct hx_edge *edge); /* 0, or -FI_EAGAIN */
 int hx_writes_are_pending(struct hx_net *net, const struct hx_edge *edge); /* do messages wait for an invitation or for a write? */
@@ -197,10 +197,6 @@ void hx_recv_arrived(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
                      size_t came, void *data);
 /* This chunk has arrived, or was written. Returns by how many chunks in_order has grown. At most 64 chunks are in flight. */
 unsigned hx_op_note_chunk(struct hx_net_op *op, size_t number);
-static inline int hx_op_lacks_chunk(const struct hx_net_op *op, size_t number)
-{
-    return number - op->in_order < 64 && !(op->ahead >> (number - op->in_order) & 1);
-}
 /* Does this completion data prove that the chunk at offset belongs to op? If not, the chunk is dropped, and the caller posts its
  * receive again. */
 int hx_recv_check(struct hx_net *net, struct hx_net_op *op, size_t offset, uint32_t data);
@@ -285,10 +281,15 @@ static inline int hx_match_is_credit(uint64_t match)
 {
     return (match & HX_CREDIT_MATCH) == HX_CREDIT_MATCH;
 }
-static inline void hx_recv_ended(struct hx_net *net, struct hx_edge *edge)
+static inline void hx_recvs_count(struct hx_net *net, struct hx_edge *edge, size_t more)
 {
-    net->recvs_in_flight--;
-    edge->recvs_in_flight--;
+    net->recvs_in_flight += more;
+    edge->recvs_in_flight += more;
+}
+static inline void hx_recvs_ended(struct hx_net *net, struct hx_edge *edge, size_t n)
+{
+    net->recvs_in_flight -= n;
+    edge->recvs_in_flight -= n;
 }
 
 static inline int hx_op_is_large(const struct hx_net_op *op)
@@ -347,8 +348,9 @@ static inline int hx_credit_is_due(const struct hx_edge *edge, const struct hx_f
 
 /* ---- Which paths a message uses. Both ends cut it alike, and use the same path for chunk i:
  *
- *     0 1 2 3 | 4 5 6 7     a message of 8 chunks, its turn being 1, over 3 paths
- *     1 2 0 1   2 0 1 2
+ *     0 1 2 3 4 5 6 7     a message of 8 chunks, its turn being 1, over 3 paths
+ *     1 2 0 1 2 0 1 2     its chunks are sent
+ *     1 1 1 2 2 2 0 0     they are written: an invitation has the key of one path, and names adjacent chunks
  *
  * A message of stripe_bytes has the same number of chunks on all paths. A shorter one uses a single path; the match ids spread such
  * messages over the paths. The first path does not depend on the length, so ends with different lengths still meet, and report it. */
@@ -365,6 +367,15 @@ static inline size_t hx_chunk_bytes(const struct hx_net *net, const struct hx_ed
     return chunks + 63 < net->chunk_bytes ? (chunks + 63) & ~(size_t)63 : net->chunk_bytes;
 }
 
+/* Adjacent chunks of a long message on one path. */
+static inline size_t hx_path_chunks(const struct hx_edge *edge, const struct hx_net_op *op)
+{
+    const size_t paths = (size_t)edge->npaths, chunks = (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes;
+    const size_t part = (chunks + paths - 1) / paths;
+
+    return !op->written ? 1 : part < HX_RECV_WINDOW ? part : HX_RECV_WINDOW;
+}
+
 static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct hx_net_op *op, size_t offset)
 {
     uint64_t turn;
@@ -373,6 +384,6 @@ static inline struct hx_path *hx_chunk_path(struct hx_edge *edge, const struct h
         return &edge->paths[0];
     turn = (op->match * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
     if (op->total_bytes >= edge->stripe_bytes)
-        turn += offset / op->chunk_bytes;
+        turn += offset / op->chunk_bytes / hx_path_chunks(edge, op);
     return &edge->paths[turn % (uint64_t)edge->npaths];
 }

@@ -126,10 +126,12 @@ static int send_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net
 
 int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
 {
+    if (op->written)
+        return hx_invites_continue(net, edge, op);
     while (op->posted_bytes < op->total_bytes && !op->failed &&
            op->posted_bytes < (op->in_order + hx_edge_window(edge, HX_RECV_WINDOW)) * op->chunk_bytes) {
         size_t bytes = hx_op_chunk_bytes_at(op, op->posted_bytes);
-        struct hx_path *path = hx_chunk_path(edge, op, op->posted_bytes), *used = op->written ? &edge->paths[0] : path;
+        struct hx_path *path = hx_chunk_path(edge, op, op->posted_bytes);
         struct hx_pieces pieces;
         struct hx_chunk *chunk;
         ssize_t rc;
@@ -139,19 +141,18 @@ int hx_recv_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op 
                 return (int)rc;
             continue;
         }
-        if (net->recvs_in_flight >= net->recv_limit || hx_path_is_refused(used, hx_op_post(op)))
+        if (net->recvs_in_flight >= net->recv_limit || hx_path_is_refused(path, HX_POST_RECV))
             return -FI_EAGAIN;
         chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, bytes, &pieces);
         if (!chunk)
             return -FI_EAGAIN;
-        rc = hx_chunk_receive(net, edge, chunk, &pieces);
+        rc = hx_chunk_receive(net, chunk, &pieces);
         if (rc != 0) {
             hx_chunk_drop(net, chunk);
-            return hx_chunk_refused(net, used, op, rc);
+            return hx_chunk_refused(net, path, op, rc);
         }
-        used->rail->unread = 1;
-        net->recvs_in_flight++;
-        edge->recvs_in_flight++;
+        path->rail->unread = 1;
+        hx_recvs_count(net, edge, 1);
         op->posted_bytes += bytes;
     }
     return 0;

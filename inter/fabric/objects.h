@@ -40,6 +40,7 @@
 struct hx_registration {
     struct fid_mr *mr; /* NULL: none */
     uint8_t *base;
+    size_t bytes;
 };
 
 struct hx_bounce {
@@ -70,7 +71,7 @@ enum hx_chunk_kind {
     HX_CHUNK_SEND,
     HX_CHUNK_RECV,
     HX_CHUNK_REPOST,       /* a receive to post again, because the arrived message was dropped */
-    HX_CHUNK_TARGET,       /* memory that the peer is invited to write: nothing is posted */
+    HX_CHUNK_TARGET,       /* memory of several chunks that the peer is invited to write: nothing is posted */
     HX_CHUNK_SEND_CONTROL,
     HX_CHUNK_RECV_CONTROL,
     HX_CHUNK_PEEK,         /* looks for unexpected messages */
@@ -101,6 +102,7 @@ struct hx_chunk {
     uint64_t tag;
     enum hx_chunk_kind kind;
     enum hx_control_kind control; /* SEND_CONTROL, RECV_CONTROL */
+    uint32_t left;              /* RECV, REPOST: 1; TARGET: writes that have not arrived */
     uint32_t number;            /* among all chunks of the endpoint: the immediate data of a remote write */
     struct hx_chunk *next;      /* free list */
 };
@@ -188,9 +190,10 @@ struct hx_packet { /* as it is sent */
             uint64_t flow, sum; /* sum: chunks of the flow received so far */
         } credit;
         struct hx_invitation {
-            uint64_t match, total_bytes, chunk; /* chunk: which of the message */
+            uint64_t match, total_bytes;
             uint64_t address, key;
-            uint32_t number; /* of the receiver's request, encrypted. The write returns it, as a proof of its invitation */
+            uint32_t chunk, chunks; /* the first chunk of the message, and how many from it on */
+            uint32_t number; /* of the receiver's request, encrypted. Each write returns it, as a proof of its invitation */
             uint32_t signature; /* of the receiver's call */
         } invitation;
         struct hx_control_message message;

@@ -92,7 +92,7 @@ static size_t queue_size(const struct hx_net *net, const struct fi_info *info)
     operations += net->nranks < HX_RECV_LIMIT ? (size_t)net->nranks : HX_RECV_LIMIT; /* credits and invitations, one from each */
     if (!(info->caps & FI_RMA))
         return operations;
-    return (packets > operations ? packets : operations) + HX_RECV_LIMIT; /* at most so many write targets are open */
+    return (packets > operations ? packets : operations) + HX_RECV_LIMIT; /* at most so many writes are invited */
 }
 
 static int queue_open(const struct hx_net *net, struct hx_rail *rail)

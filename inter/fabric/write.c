@@ -4,13 +4,15 @@
  * EFA, copy them.
  *
  *     receiver                                            sender
- *     a receive is posted    --- invite --->    kept until its message is posted
- *     the chunk has arrived  <--- write ---     the chunk, with the invitation's number as immediate data
+ *     a receive is posted      --- invite --->  kept until its message is posted
+ *     its chunks have arrived  <--- write ---   each chunk, with the invitation's number as immediate data
+ *                              <--- write ---
  *
- * An invitation names the memory for one chunk. All invitations of an edge have one tag. A write needs no credit, because its
+ * An invitation names the memory of adjacent chunks: all chunks of a message, as far as their memory has one registration and they use one
+ * path. If the memory is a bounce buffer, it has one chunk. All invitations of an edge have one tag. A write needs no credit, because its
  * memory is reserved. A message does not wait for another one: a write starts when its invitation and its message are both there,
- * in any order. An invitation cannot be cancelled. If its message fails, the write ends in a bounce buffer, or the endpoint is
- * closed.
+ * in any order. A sender has as many writes of a message in flight as credits allow sends. An invitation cannot be cancelled. If its message
+ * fails, the writes end in a bounce buffer, or the endpoint is closed.
  *
  * The sender reports if the ends expect different lengths. But if only one of these lengths uses writes, both ends wait.
  */
@@ -67,21 +69,83 @@ int hx_writes_are_native(const struct hx_rail *rail)
 
 /* ---- the receiver */
 
-ssize_t hx_invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer)
+/* How many bytes may the invitation of this request name? The request has the first chunk, at buffer. */
+static size_t target_bytes(const struct hx_net *net, const struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer)
+{
+    const struct hx_net_op *op = chunk->op;
+    const size_t left = op->total_bytes - chunk->offset, first = chunk->offset / op->chunk_bytes, part = hx_path_chunks(edge, op);
+    size_t chunks = net->recv_limit - net->recvs_in_flight, bytes = hx_segment_rest(op, chunk->offset);
+    size_t registered;
+
+    if (chunk->bounce)
+        return chunk->bytes;
+    registered = (size_t)(chunk->registration->base + chunk->registration->bytes - (const uint8_t *)buffer);
+    if (bytes > registered)
+        bytes = registered;
+    if (edge->npaths > 1 && op->total_bytes >= edge->stripe_bytes && chunks > part - first % part)
+        chunks = part - first % part;
+    if (bytes >= left && chunks >= (left + op->chunk_bytes - 1) / op->chunk_bytes)
+        return left;
+    if (chunks > bytes / op->chunk_bytes)
+        chunks = bytes / op->chunk_bytes;
+    return chunks * op->chunk_bytes;
+}
+
+/* Invite the peer to write the chunks of this request to buffer. 0, or libfabric's error. */
+static ssize_t invite_send(struct hx_net *net, struct hx_edge *edge, const struct hx_chunk *chunk, const void *buffer)
 {
     const struct hx_registration *to = chunk->registration;
     int virtual = (chunk->path->rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     const struct hx_net_op *op = chunk->op;
     struct hx_packet control = {
-        .invitation = {.match = op->match, .total_bytes = op->total_bytes, .chunk = chunk->offset / op->chunk_bytes,
+        .invitation = {.match = op->match, .total_bytes = op->total_bytes,
+                       .chunk = (uint32_t)(chunk->offset / op->chunk_bytes), .chunks = chunk->left,
                        .address = virtual ? (uintptr_t)buffer : (uintptr_t)((const uint8_t *)buffer - to->base),
                        .key = fi_mr_key(to->mr), .number = hx_number_encrypt(net, chunk->number), .signature = op->signature}};
 
     return hx_control_send(net, edge, HX_CONTROL_INVITE, &control);
 }
 
+/* Have bounce buffers of this message as many bytes in flight as they may? */
+static int bounces_enough(const struct hx_edge *edge, const struct hx_net_op *op)
+{
+    return op->posted_bytes - op->completed_bytes >= hx_edge_window(edge, HX_RECV_WINDOW) * op->chunk_bytes;
+}
+
+int hx_invites_continue(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op)
+{
+    while (op->posted_bytes < op->total_bytes && !op->failed) {
+        struct hx_path *path = hx_chunk_path(edge, op, op->posted_bytes), *used = &edge->paths[0];
+        struct hx_pieces pieces;
+        struct hx_chunk *chunk;
+        ssize_t rc;
+
+        if (net->recvs_in_flight >= net->recv_limit || hx_path_is_refused(used, HX_POST_SEND) ||
+            !(chunk = hx_chunk_make(net, edge, path, op, op->posted_bytes, hx_op_chunk_bytes_at(op, op->posted_bytes), &pieces)))
+            return -FI_EAGAIN;
+        if (chunk->bounce && bounces_enough(edge, op)) {
+            hx_chunk_drop(net, chunk);
+            return 0;
+        }
+        chunk->bytes = target_bytes(net, edge, chunk, pieces.at[0].iov_base);
+        chunk->left = (uint32_t)((chunk->bytes + op->chunk_bytes - 1) / op->chunk_bytes);
+        rc = invite_send(net, edge, chunk, pieces.at[0].iov_base);
+        if (rc != 0) {
+            hx_chunk_drop(net, chunk);
+            return hx_chunk_refused(net, used, op, rc);
+        }
+        used->rail->unread = 1;
+        hx_recvs_count(net, edge, chunk->left);
+        op->posted_bytes += chunk->bytes;
+    }
+    return 0;
+}
+
 /* ---- the sender */
 
+enum { FOLLOWED = 1 };
+
+/* 0: written; FOLLOWED: the message has failed; -FI_EAGAIN. */
 static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, const struct hx_invitation *invite)
 {
     size_t offset = invite->chunk * op->chunk_bytes, bytes = hx_op_chunk_bytes_at(op, offset);
@@ -97,7 +161,7 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
                       invite->address, invite->key, &chunk->context);
     if (rc != 0) {
         hx_chunk_drop(net, chunk);
-        return hx_chunk_refused(net, path, op, rc);
+        return hx_chunk_refused(net, path, op, rc) < 0 ? -FI_EAGAIN : FOLLOWED;
     }
     hx_path_posted(path, bytes, chunk);
     net->count.chunks_sent++;
@@ -109,13 +173,35 @@ static int chunk_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_o
     return 0;
 }
 
-enum { FOLLOWED = 1 };
+/* Write its chunks. It names those that are not written yet. FOLLOWED; 0: wait for the end of a write; -FI_EAGAIN. */
+static int chunks_write(struct hx_net *net, struct hx_edge *edge, struct hx_net_op *op, struct hx_invitation *invite)
+{
+    const size_t all = (op->total_bytes + op->chunk_bytes - 1) / op->chunk_bytes;
 
-/* FOLLOWED; 0: its message is not posted yet; -FI_EAGAIN. */
-static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct hx_invitation *invite)
+    for (; invite->chunks > 0; invite->chunks--, invite->chunk++, invite->address += op->chunk_bytes) {
+        const size_t ahead = invite->chunk - op->in_order;
+        int rc;
+
+        if (invite->chunk < op->in_order || invite->chunk >= all || (ahead < 64 && op->ahead >> ahead & 1)) {
+            hx_forgery_note(net, "a repeated invitation", edge->peer);
+            return FOLLOWED;
+        }
+        if (ahead >= 64) /* an earlier invitation arrives later */
+            return -FI_EAGAIN;
+        if (op->posted_bytes - op->completed_bytes >= hx_edge_window(edge, HX_GRANT) * op->chunk_bytes) {
+            edge->waits_for_send = 1;
+            return 0;
+        }
+        if ((rc = chunk_write(net, edge, op, invite)) != 0)
+            return rc;
+    }
+    return FOLLOWED;
+}
+
+/* FOLLOWED; 0: its message is not posted yet, or has as many writes in flight as it may; -FI_EAGAIN. */
+static int invite_follow(struct hx_net *net, struct hx_edge *edge, struct hx_invitation *invite)
 {
     struct hx_net_op *op = edge->writes.head;
-    int rc;
 
     while (op && op->match != invite->match)
         op = op->next;
@@ -129,12 +215,7 @@ static int invite_follow(struct hx_net *net, struct hx_edge *edge, const struct 
         hx_message_fail(net, op, HX_ERR_MISMATCH);
         return FOLLOWED;
     }
-    if (!hx_op_lacks_chunk(op, invite->chunk)) {
-        hx_forgery_note(net, "a repeated invitation", edge->peer);
-        return FOLLOWED;
-    }
-    rc = chunk_write(net, edge, op, invite);
-    return rc != 0 ? rc : FOLLOWED;
+    return chunks_write(net, edge, op, invite);
 }
 
 static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct hx_invitation *invite)
@@ -153,10 +234,11 @@ static void invite_keep(struct hx_net *net, struct hx_edge *edge, const struct h
 
 void hx_invite_arrived(struct hx_net *net, struct hx_edge *edge, const struct hx_invitation *invitation)
 {
-    int rc = invite_follow(net, edge, invitation);
+    struct hx_invitation left = *invitation;
+    int rc = invite_follow(net, edge, &left);
 
     if (rc != FOLLOWED)
-        invite_keep(net, edge, invitation);
+        invite_keep(net, edge, &left);
     if (rc < 0)
         hx_edge_activate(net, edge);
 }

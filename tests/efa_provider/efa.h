@@ -139,6 +139,7 @@ struct efa_arrival {
     struct efa_target target;
     uint32_t number;            /* see efa_op */
     int beyond;                 /* it came beyond the reorder window, and waits for that to move */
+    int unexpected;             /* it came before its receive */
     size_t bytes, came, placed; /* placed: into the target, of its end */
     double due;                 /* when the rest is */
     uint8_t data[];
@@ -165,7 +166,8 @@ struct efa_ep {
     struct efa_arrival *arrivals;
     struct efa_control *controls;
     struct efa_source *sources;
-    size_t beyond; /* messages that came beyond the reorder window */
+    size_t beyond;             /* messages that came beyond the reorder window */
+    size_t unexpected, copied; /* messages that came before their receive, and their bytes: libfabric keeps a copy */
 };
 
 /* ---- contract.c */

@@ -400,6 +400,9 @@ static int ep_close(struct fid *fid)
     efa_enter(ep->domain);
     efa_mr_count();
     efa_count("beyond", ep->beyond);
+    efa_count("unexpected", ep->unexpected);
+    efa_count("copied", ep->copied);
+    efa_count("sends", ep->posts);
     efa_wire_close(ep);
     while (ep->sends.head)
         efa_op_free(ep, efa_list_take(&ep->sends, &ep->sends.head));

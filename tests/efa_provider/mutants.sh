@@ -42,8 +42,10 @@ caught "registrations closed before the endpoint" close.c \
     's/^        hx_net_drain(net);/&\n    hx_bounce_close(net);/' 'efa contract: in_use'
 # by remote writes
 export EFA_RDMA=1 HX_RDMA=1
-caught "an invitation that is forgotten" write.c 's/invite_keep(net, edge, invitation);/;/' 'HX_ERR_TIMEOUT'
-caught "an invitation for another chunk" write.c 's/\.chunk = chunk->offset [^,]*,/.chunk = 0,/' "$mixed"
+caught "an invitation that is forgotten" write.c 's/invite_keep(net, edge, &left);/;/' 'HX_ERR_TIMEOUT'
+caught "an invitation for another chunk" write.c 's/\.chunk = (uint32_t)[^,]*,/.chunk = 0,/' "$mixed"
+caught "a message that ends with its first write" completion.c 's/chunk->left > 1/0/' "nobody was invited|without a valid proof|$mixed"
+caught "an invitation followed at its first chunk only" write.c 's/invite->chunks > 0;/invite->chunks-- > 0;/' "$mixed"
 caught "no second try" write.c 's/hx_edge_activate(net, edge);/;/' 'HX_ERR_TIMEOUT'
 caught "another request's number" write.c 's/hx_number_encrypt(net, chunk->number)/hx_number_encrypt(net, chunk->number + 1)/' "nobody was invited|$mixed"
 caught "another message's invitation" write.c '/while (op && op->match/,/next;/d' "$mixed"

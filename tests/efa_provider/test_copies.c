@@ -69,6 +69,75 @@ static void test_stripes(void **state)
     unsetenv("EFA_NICS");
 }
 
+/* ---- remote writes */
+
+#define MESSAGES 8
+
+/* The receiver posts all of them at once, when the sender listens. */
+static void case_invited(struct world *w)
+{
+    uint8_t *memory = mmap(NULL, MESSAGES * MB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t before = w->net->edges[!w->me]->control_sent[HX_CONTROL_INVITE];
+    struct hx_segment at[MESSAGES];
+    struct hx_net_op op[MESSAGES];
+    size_t invitations;
+
+    check(memory != MAP_FAILED && w->net->write_bytes > 0);
+    hx_region_add(w->net, memory, MESSAGES * MB, HX_MEMORY_PROGRAM);
+    for (int i = 0; i < MESSAGES; i++)
+        at[i] = (struct hx_segment){memory + i * MB, MB};
+    if (w->me == 1)
+        meet(w, &w->meet->departed, ++w->departures);
+    for (int i = 0; i < MESSAGES; i++) {
+        memset(at[i].base, w->me == 0 ? i + 1 : 0, MB);
+        post(w, &op[i], w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, (uint64_t)i + 1, &at[i], 1);
+    }
+    if (w->me == 0)
+        meet(w, &w->meet->departed, ++w->departures);
+    for (int i = 0; i < MESSAGES; i++) {
+        check(finish(w, &op[i]) == 1);
+        for (size_t k = 0; k < MB; k++)
+            check(memory[(size_t)i * MB + k] == i + 1);
+    }
+    invitations = w->net->edges[!w->me]->control_sent[HX_CONTROL_INVITE] - before;
+    if (w->me == 1)
+        printf("%d messages of 1 MiB, %zu chunks each: %zu invitations, Hierax copies %zu bytes\n", MESSAGES, MB / w->net->chunk_bytes, invitations,
+               bounced(w));
+    fflush(stdout);
+    check(bounced(w) == 0);
+    check(w->me == 0 || invitations == MESSAGES);
+}
+
+/* The sum of what the ranks have counted. */
+static size_t counted(const char *name, const char *what)
+{
+    char wanted[32], line[64], found[32];
+    size_t all = 0, n;
+    FILE *file = fopen(name, "r");
+
+    assert_non_null(file);
+    snprintf(wanted, sizeof(wanted), "%s", what);
+    while (fgets(line, sizeof(line), file))
+        all += sscanf(line, "%31s %*s %zu", found, &n) == 2 && strcmp(found, wanted) == 0 ? n : 0;
+    fclose(file);
+    return all;
+}
+
+static void test_invited(void **state)
+{
+    char name[64];
+
+    (void)state;
+    snprintf(name, sizeof(name), "/tmp/efa_copies.%d", (int)getpid());
+    setenv("EFA_COUNT", name, 1);
+    const int failed = job_run("efa", WRITTEN, 0, 2, case_invited);
+    printf("the device: %zu sends and writes, %zu unexpected messages, libfabric copies %zu bytes of them\n", counted(name, "sends"),
+           counted(name, "unexpected"), counted(name, "copied"));
+    unsetenv("EFA_COUNT");
+    remove(name);
+    assert_int_equal(failed, 0);
+}
+
 static void test_copies(void **state)
 {
     (void)state;
@@ -84,7 +153,8 @@ static void test_long_chunks(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_long_chunks), cmocka_unit_test(test_stripes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_long_chunks), cmocka_unit_test(test_stripes),
+                                       cmocka_unit_test(test_invited)};
     const char *top = getenv("top_builddir");
     char path[512];
 

@@ -323,12 +323,17 @@ static int is_placed(struct efa_ep *ep, struct efa_arrival *arrival)
     return 1;
 }
 
-static int is_received(struct efa_ep *ep, const struct efa_arrival *arrival)
+static int is_received(struct efa_ep *ep, struct efa_arrival *arrival)
 {
     struct efa_op **at = &ep->recvs.head;
 
     while (*at && !is_for(*at, arrival))
         at = &(*at)->next;
+    if (!*at && !arrival->unexpected) {
+        arrival->unexpected = 1;
+        ep->unexpected++;
+        ep->copied += arrival->bytes;
+    }
     if (!*at)
         return 0;
     deliver(ep, efa_list_take(&ep->recvs, at), arrival);
