@@ -72,11 +72,12 @@ static ssize_t control_post(struct hx_net *net, struct hx_edge *edge, enum hx_co
     return 0;
 }
 
-/* Only credits are injected, because nothing tells which peer an injected message was for, if it fails. */
+/* If an injected message fails, the provider does not report its peer. The runtime needs to know the peers of its own messages. A rank that
+ * waits for a credit, or for the writes of an invitation, asks the peer by such a message: dead_peer.c. */
 ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control)
 {
     struct hx_path *path = &edge->paths[0];
-    int injected = kind == HX_CONTROL_CREDIT && hx_control_bytes(kind) <= net->inject_bytes;
+    int injected = kind != HX_CONTROL_MESSAGE && hx_control_bytes(kind) <= net->inject_bytes;
     ssize_t rc;
 
     if (hx_path_is_refused(path, HX_POST_SEND))

@@ -161,7 +161,7 @@ struct efa_ep {
     size_t tx_size, rx_size, inject_bytes;
     size_t nsends, ninjects, nrecvs; /* under way */
     size_t npackets;                 /* of sends that have not left: the device takes tx_size */
-    uint64_t last_id, posts;
+    uint64_t last_id, posts, injected; /* posts: sends and writes; injected: those of them without a completion */
     uint64_t refused; /* receives from any peer: see efa_peer */
     struct efa_arrival *arrivals;
     struct efa_control *controls;

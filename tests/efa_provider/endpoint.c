@@ -158,6 +158,7 @@ static struct efa_op *op_start(struct efa_ep *ep, const struct efa_request *r)
     ep->nrecvs += r->kind == EFA_RECV;
     ep->nsends += r->kind != EFA_RECV && !r->inject;
     ep->ninjects += (size_t)r->inject;
+    ep->injected += (uint64_t)r->inject;
     efa_list_add(r->kind != EFA_RECV ? &ep->sends : &ep->recvs, op);
     return op;
 }
@@ -403,6 +404,7 @@ static int ep_close(struct fid *fid)
     efa_count("unexpected", ep->unexpected);
     efa_count("copied", ep->copied);
     efa_count("sends", ep->posts);
+    efa_count("injected", ep->injected);
     efa_wire_close(ep);
     while (ep->sends.head)
         efa_op_free(ep, efa_list_take(&ep->sends, &ep->sends.head));

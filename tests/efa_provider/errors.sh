@@ -56,6 +56,14 @@ for at in 300 301 302 303; do
     # the peer lives, and may still write into this rank's memory
     told 14@$at "$transport" "provider code 14, No valid address handle at remote side (required for RDMA operations) (the peer's device does not know"
 done
+# of invitations that are injected
+export EFA_INJECT=4096
+for at in 300 301 302 303; do
+    told 9@$at "$dead" "provider code 9, $gone (the peer's process has gone)"
+    told 10@$at "$transport" "provider code 10, $unready (the receiver was not ready for too long)"
+    told 13@$at "$dead" "provider code 13, Unresponsive remote (was previously responsive) (the peer is silent or unreachable"
+done
+unset EFA_INJECT
 unset EFA_RDMA HX_RDMA
 
 # one send fails, to a peer that lives and receives nothing any more, and its sender does no more than stay: the peer learns it soon
