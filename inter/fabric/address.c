@@ -231,7 +231,9 @@ hx_status_t hx_edge_make(struct hx_net *net, int peer, const void *data, size_t 
         free(edge);
         return status;
     }
-    hx_recvs_reserve(net, edge->write_bytes > 0 ? 2 : 1); /* for credits, and for invitations */
+    /* Each edge needs one receive for credits and one for invitations. More are for devices that have plenty. */
+    edge->invite_recvs = net->reserved_recvs < net->rx_size / 4 ? HX_INVITE_RECVS : 1;
+    hx_recvs_reserve(net, 1 + (edge->write_bytes > 0 ? (size_t)edge->invite_recvs : 0));
     *out = edge;
     return HX_SUCCESS;
 }

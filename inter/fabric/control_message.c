@@ -93,9 +93,8 @@ ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_contro
 
 /* ---- receiving */
 
-int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge *edge, enum hx_control_kind kind)
+static int mailbox_post(struct hx_net *net, struct hx_rail *rail, struct hx_edge *edge, enum hx_control_kind kind, struct hx_mailbox *box)
 {
-    struct hx_mailbox *box = edge ? &edge->mailboxes[kind] : &rail->mailbox;
     struct hx_path *path = edge ? &edge->paths[0] : NULL;
     size_t bytes = hx_control_bytes(kind);
     struct hx_chunk *chunk;
@@ -122,6 +121,17 @@ int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge 
     if (path)
         hx_path_refuse(path, HX_POST_RECV);
     return -FI_EAGAIN;
+}
+
+int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge *edge, enum hx_control_kind kind)
+{
+    struct hx_mailbox *boxes = !edge ? &rail->mailbox : kind == HX_CONTROL_CREDIT ? &edge->credits : edge->invitations;
+    const int n = kind == HX_CONTROL_INVITE ? edge->invite_recvs : 1;
+    int rc = 0;
+
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = mailbox_post(net, rail, edge, kind, &boxes[i]);
+    return rc;
 }
 
 /* Another rank reports that it cannot reach this peer. That rank may itself be cut off, and its report may arrive late, after its network works

@@ -212,7 +212,7 @@ struct hx_chunk *hx_control_alloc(struct hx_net *net, enum hx_chunk_kind kind, s
 ssize_t hx_control_send(struct hx_net *net, struct hx_edge *edge, enum hx_control_kind kind, struct hx_packet *control);
 ssize_t hx_control_inject(const struct hx_net *net, struct hx_edge *edge, const struct hx_path *path, enum hx_control_kind kind,
                           struct hx_packet *control);
-/* Post a receive, unless one is posted: of a control message of this peer, or of any peer (edge NULL). 0, or -FI_EAGAIN. */
+/* Post the receives that are not posted: of control messages of this peer, or of any peer (edge NULL). 0, or -FI_EAGAIN. */
 int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge *edge, enum hx_control_kind kind);
 void hx_control_arrived(struct hx_net *net, struct hx_chunk *chunk, size_t bytes);
 void hx_control_message_listen(struct hx_net *net, hx_net_heard_t *heard, void *arg);

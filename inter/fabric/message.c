@@ -267,7 +267,7 @@ static int edge_retry(struct hx_net *net, struct hx_edge *edge)
 {
     int refused = 0;
 
-    if (edge->mailboxes[HX_CONTROL_CREDIT].bounce)
+    if (edge->credits.bounce)
         refused |= hx_control_receive(net, edge->paths[0].rail, edge, HX_CONTROL_CREDIT) != 0;
     for (struct hx_flow *flow = edge->flows; flow; flow = flow->next)
         if (hx_credit_is_due(edge, flow))

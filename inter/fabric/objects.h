@@ -116,6 +116,8 @@ struct hx_op_queue {
     struct hx_net_op *head, *tail;
 };
 
+#define HX_INVITE_RECVS 4 /* receives for invitations of one peer. It sends one for each message that this rank is to write */
+
 struct hx_mailbox { /* receives control messages of one kind, one after the other */
     struct hx_bounce *bounce; /* NULL until the first receive */
     int posted;               /* a receive is posted on it */
@@ -210,7 +212,8 @@ struct hx_edge {
     struct hx_replay_filter replay[HX_CONTROLS];
     struct hx_op_queue eager;    /* short sends that the provider has refused */
     struct hx_flow *flows;       /* list, the last used first */
-    struct hx_mailbox mailboxes[HX_CONTROL_MESSAGE]; /* for credits, and for invitations */
+    struct hx_mailbox credits, invitations[HX_INVITE_RECVS];
+    int invite_recvs;            /* so many of these are used */
     uint32_t control_messages;   /* sends of kind HX_CONTROL_MESSAGE in flight */
     size_t write_bytes;          /* messages of at least this many bytes use remote writes; 0: none */
     size_t stripe_bytes;         /* messages of at least this many bytes use all paths, shorter ones a single path */

@@ -87,9 +87,10 @@ static enum fi_wait_obj wait_object(const struct hx_net *net)
 static size_t queue_size(const struct hx_net *net, const struct fi_info *info)
 {
     const size_t packets = info->tx_attr->size + info->rx_attr->size;
+    const size_t listening = (size_t)net->nranks * (info->caps & FI_RMA ? 1 + HX_INVITE_RECVS : 1); /* for credits, and for invitations */
     size_t operations = net->send_limit + HX_RECV_LIMIT + 1; /* 1: a control message */
 
-    operations += net->nranks < HX_RECV_LIMIT ? (size_t)net->nranks : HX_RECV_LIMIT; /* credits and invitations, one from each */
+    operations += listening < HX_RECV_LIMIT ? listening : HX_RECV_LIMIT;
     if (!(info->caps & FI_RMA))
         return operations;
     return (packets > operations ? packets : operations) + HX_RECV_LIMIT; /* at most so many writes are invited */

@@ -16,6 +16,7 @@ through() {
 
 export EFA_WORST=all
 through 6 1000000 1 EFA_RECEIVES=16
+through 6 1000000 1 EFA_RECEIVES=16 EFA_RDMA=1 HX_RDMA=1 # one more for each peer listens for invitations
 through 2 300000 30 EFA_RECEIVES=24 # one for each peer listens for credits, not one for each communicator
 export EFA_WORST=none
 through 2 1000000 1 EFA_INJECT=0 # then credits are sent

@@ -224,7 +224,7 @@ static void case_credits(struct world *w)
         return;
     if (w->me == 0) {
         post(w, &op, HX_NET_SEND, 1, 1, &part, 1);
-        while (!w->net->edges[1]->mailboxes[HX_CONTROL_CREDIT].posted)
+        while (!w->net->edges[1]->credits.posted)
             turn(w);
         meet(w, &w->meet->arrived, 2);
         await_forged(w, 1);
@@ -250,7 +250,7 @@ static void case_credits(struct world *w)
 /* A stranger's invitations cause no writes, and a write without an invitation is not taken for a message. */
 static void case_invitations(struct world *w)
 {
-    enum { BYTES = 100000 };
+    enum { BYTES = 60000 };
     uint8_t *buffer = w->me ? calloc(1, BYTES) : fill(BYTES, 3);
     struct hx_segment part = {buffer, BYTES};
     struct hx_net_op op;
