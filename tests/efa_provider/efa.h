@@ -155,7 +155,7 @@ struct efa_ep {
     struct efa_cq *cq;
     struct efa_av *av;
     struct efa_eq *eq;
-    int enabled, socket, rma;
+    int enabled, socket, rma, homogeneous;
     char name[EFA_NAME_BYTES];
     struct efa_list sends, recvs;
     size_t tx_size, rx_size, inject_bytes;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EFA_EMULATED_WRITE (-(0xefa << 16) + 2) /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
+#define EFA_EMULATED_WRITE (-(0xefa << 16) + 2)    /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
+#define EFA_HOMOGENEOUS_PEERS (-(0xefa << 16) + 7) /* FI_OPT_EFA_HOMOGENEOUS_PEERS, since libfabric 2.2 */
 
 /* ---- address vector */
 
@@ -103,7 +104,7 @@ static int is_refused(struct efa_ep *ep, const struct efa_request *r)
         return 1;
     if (r->kind == EFA_RECV)
         return ep->nrecvs >= ep->rx_size;
-    if (efa_worst(WORST_handshake, 100) && !ep->av->peers[r->addr]->welcome) {
+    if (efa_worst(WORST_handshake, 100) && !ep->av->peers[r->addr]->welcome && !(r->kind == EFA_WRITE && ep->homogeneous)) {
         efa_wire_greet(ep, ep->av->peers[r->addr]);
         return 1;
     }
@@ -312,14 +313,15 @@ static ssize_t cancel(fid_t fid, void *context)
 
 /* ---- the endpoint itself */
 
+/* As efa_rdm_ep_setopt takes it, before fi_enable and later. Then efa_rdm_rma_post_write does not wait for the peer's handshake. */
 static int setopt(fid_t fid, int level, int name, const void *value, size_t bytes)
 {
-    (void)fid;
-    (void)level;
-    (void)name;
-    (void)value;
-    (void)bytes;
-    return -FI_ENOPROTOOPT;
+    if (level != FI_OPT_ENDPOINT || name != EFA_HOMOGENEOUS_PEERS || FI_VERSION_LT(efa_version(), FI_VERSION(2, 2)))
+        return -FI_ENOPROTOOPT;
+    if (bytes != sizeof(bool))
+        return -FI_EINVAL;
+    container(fid, struct efa_ep, fid.fid)->homogeneous = *(const bool *)value;
+    return 0;
 }
 
 static int getopt(fid_t fid, int level, int name, void *value, size_t *bytes)

@@ -10,6 +10,7 @@
 #define QUEUE (256 + 8192 + 600) /* the packets of the device, and writes */
 #define COUNT 200
 #define LARGE 30 /* medium messages: the device holds 256 packets */
+#define HOMOGENEOUS_PEERS (-(0xefa << 16) + 7) /* FI_OPT_EFA_HOMOGENEOUS_PEERS */
 #define EMULATED_WRITE (-(0xefa << 16) + 2) /* FI_OPT_EFA_EMULATED_WRITE; older headers lack it */
 
 static struct device a, b;
@@ -702,6 +703,37 @@ static void test_little(void **state)
     }
 }
 
+/* Peers that are alike need no handshake before a write. */
+static void peers_are_alike(void)
+{
+    const int taken = strcmp(getenv("EFA_VERSION"), "2.1") == 0 ? -FI_ENOPROTOOPT : 0;
+    const bool yes = true;
+    const size_t wrong = 1;
+
+    both_start();
+    need(write_to(&a, a_to_b, 0, b.buffer, b.mr, 1) == -FI_EAGAIN);
+    completed(&a);
+    need(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, HOMOGENEOUS_PEERS, &wrong, sizeof(wrong)) == (taken ? taken : -FI_EINVAL));
+    need(fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, HOMOGENEOUS_PEERS, &yes, sizeof(yes)) == taken);
+    need(write_to(&a, a_to_b, 0, b.buffer, b.mr, 1) == (taken ? -FI_EAGAIN : 0));
+    completed(&a);
+    need(send_to(&a, a_to_b, 1, 1) == -FI_EAGAIN);
+}
+
+static void test_alike(void **state)
+{
+    static const char *const versions[] = {"2.1", "2.2", "2.6"};
+    char said[1024];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+        setenv("EFA_VERSION", versions[i], 1);
+        if (child_run(peers_are_alike, "handshake", said, sizeof(said)) != 0)
+            fail_msg("peers that are alike, as in %s: %s", versions[i], said);
+    }
+    unsetenv("EFA_VERSION");
+}
+
 static void test_remote_writes(void **state)
 {
     char said[1024];
@@ -743,7 +775,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_switches),       cmocka_unit_test(test_seed),
                                        cmocka_unit_test(test_unknown_switch), cmocka_unit_test(test_errors), cmocka_unit_test(test_window),
                                        cmocka_unit_test(test_waiting),        cmocka_unit_test(test_pinned),
-                                       cmocka_unit_test(test_remote_writes),  cmocka_unit_test(test_little)};
+                                       cmocka_unit_test(test_alike), cmocka_unit_test(test_remote_writes),  cmocka_unit_test(test_little)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
