@@ -148,6 +148,43 @@ static void test_invited(void **state)
     assert_int_equal(injected[1], MESSAGES);
 }
 
+/* A message in memory of several registrations, of more chunks than the device has receives: it needs several invitations, which arrive in any
+ * order. */
+static void case_blocks(struct world *w)
+{
+    enum { BYTES = 5 * MB };
+    uint8_t *memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *right = fill(BYTES, 1);
+    const struct hx_segment at = {memory, BYTES};
+    struct hx_net_op op;
+
+    check(memory != MAP_FAILED && w->net->write_bytes > 0);
+    hx_region_add(w->net, memory, BYTES, HX_MEMORY_PROGRAM);
+    if (w->me == 0)
+        memcpy(memory, right, BYTES);
+    post(w, &op, w->me == 0 ? HX_NET_SEND : HX_NET_RECV, !w->me, 1, &at, 1);
+    check(finish(w, &op) == 1 && memcmp(memory, right, BYTES) == 0 && bounced(w) == 0);
+    free(right);
+    if (w->me == 1) {
+        const uint64_t invitations = w->net->edges[0]->control_sent[HX_CONTROL_INVITE];
+        printf("%zu chunks: %llu invitations\n", BYTES / w->net->chunk_bytes, (unsigned long long)invitations);
+        fflush(stdout);
+        check(w->net->recvs_in_flight == 0 && invitations > 2 && invitations < BYTES / w->net->chunk_bytes / 2);
+    }
+}
+
+static void test_blocks(void **state)
+{
+    (void)state;
+    setenv("EFA_WORST", "reorder", 1);
+    setenv("EFA_SEED", "1", 0);
+    for (int nics = 1; nics <= 2; nics++) {
+        setenv("EFA_NICS", nics == 1 ? "1" : "2", 1);
+        assert_int_equal(job_run("efa", WRITTEN, 2048, 2, case_blocks), 0);
+    }
+    unsetenv("EFA_NICS");
+    unsetenv("EFA_WORST");
+}
+
 static void test_copies(void **state)
 {
     (void)state;
@@ -164,7 +201,7 @@ static void test_long_chunks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_copies), cmocka_unit_test(test_long_chunks), cmocka_unit_test(test_stripes),
-                                       cmocka_unit_test(test_invited)};
+                                       cmocka_unit_test(test_invited), cmocka_unit_test(test_blocks)};
     const char *top = getenv("top_builddir");
     char path[512];
 
