@@ -109,6 +109,7 @@ void hx_edge_free(struct hx_edge *edge)
     hx_unexpected_drop(edge, 0, UINT64_MAX, 1);
     hx_flows_drop(edge, 0, UINT64_MAX, 1);
     hx_invites_drop(edge, 0, UINT64_MAX);
+    free(edge->invitations);
     free(edge);
 }
 

@@ -10,6 +10,7 @@
  * control messages have no tag, and no tagged receive takes messages of any sender.
  */
 #include "inter/fabric/fabric.h"
+#include <stdlib.h>
 
 #define MESSAGES_MAX 4 /* questions in flight to one peer, so that a silent peer is not flooded */
 #define DELIVERIES_MAX 16 /* messages of deliver in flight to one peer: fewer than the replay filter (proof.c) remembers */
@@ -125,10 +126,13 @@ static int mailbox_post(struct hx_net *net, struct hx_rail *rail, struct hx_edge
 
 int hx_control_receive(struct hx_net *net, struct hx_rail *rail, struct hx_edge *edge, enum hx_control_kind kind)
 {
-    struct hx_mailbox *boxes = !edge ? &rail->mailbox : kind == HX_CONTROL_CREDIT ? &edge->credits : edge->invitations;
     const int n = kind == HX_CONTROL_INVITE ? edge->invite_recvs : 1;
+    struct hx_mailbox *boxes;
     int rc = 0;
 
+    if (kind == HX_CONTROL_INVITE && !edge->invitations && !(edge->invitations = calloc((size_t)n, sizeof(*edge->invitations))))
+        return -FI_EAGAIN;
+    boxes = !edge ? &rail->mailbox : kind == HX_CONTROL_CREDIT ? &edge->credits : edge->invitations;
     for (int i = 0; i < n && rc == 0; i++)
         rc = mailbox_post(net, rail, edge, kind, &boxes[i]);
     return rc;

@@ -4,10 +4,10 @@
  * So this file asks for the version of the headers that Hierax was built with (configure.ac).
  */
 #include "inter/fabric/library.h"
-#include "runtime/base/log.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #define NAME "libfabric.so.1"
@@ -30,6 +30,7 @@ static const struct {
     {"fi_strerror", FABRIC_VERSION_OF_STRERROR, &calls.strerror}, {"fi_version", FABRIC_VERSION_OF_VERSION, &calls.version},
 };
 
+static char missing[512]; /* "": it is loaded */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
@@ -41,14 +42,14 @@ static void load(void)
     if (!library)
         library = dlopen(FABRIC_LIBDIR "/" NAME, RTLD_NOW | RTLD_LOCAL); /* the folder at build time */
     if (!library) {
-        hx_warn("cannot load libfabric, which messages between nodes need (Debian: apt-get install libfabric1): %s", dlerror());
+        snprintf(missing, sizeof(missing), "cannot load libfabric, which messages between nodes need (Debian: apt-get install libfabric1): %s", dlerror());
         return;
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         void *symbol = *rows[i].version ? dlvsym(library, rows[i].name, rows[i].version) : dlsym(library, rows[i].name);
         if (!symbol) {
-            hx_warn(NAME " lacks %s of version %s, which Hierax was built with: install a newer libfabric", rows[i].name, rows[i].version);
-            memset(&calls, 0, sizeof(calls));
+            snprintf(missing, sizeof(missing), NAME " lacks %s of version %s, which Hierax was built with: install a newer libfabric", rows[i].name,
+                     rows[i].version);
             return;
         }
         memcpy(rows[i].call, &symbol, sizeof(symbol)); /* ISO C has no cast from object to function pointer */
@@ -56,10 +57,15 @@ static void load(void)
     hx_libfabric_prepare(calls.version());
 }
 
-static int is_loaded(void)
+const char *hx_libfabric_missing(void)
 {
     pthread_once(&once, load);
-    return calls.version != NULL;
+    return missing[0] ? missing : NULL;
+}
+
+static int is_loaded(void)
+{
+    return !hx_libfabric_missing();
 }
 
 int hx_libfabric_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,

@@ -17,7 +17,8 @@
 
 /* provider.c: set libfabric's own variables. First before it is loaded, with version 0, then once its version is known. */
 void hx_libfabric_prepare(uint32_t version);
-/* -ELIBACC: the library cannot be loaded. A warning says why. */
+const char *hx_libfabric_missing(void); /* why the library cannot be loaded; NULL: it is loaded */
+/* -ELIBACC: the library cannot be loaded. */
 int hx_libfabric_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
                          struct fi_info **info);
 void hx_libfabric_freeinfo(struct fi_info *info);

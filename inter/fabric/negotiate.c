@@ -263,6 +263,8 @@ hx_status_t hx_negotiate(const struct hx_env *env, const struct hx_net_seat *sea
     hx_status_t status;
 
     memset(out, 0, sizeof(*out));
+    if (hx_libfabric_missing())
+        return hx_fail(HX_ERR_TRANSPORT, "%s", hx_libfabric_missing());
     getifaddrs(&interfaces); /* on failure it stays NULL */
     best = choose_anywhere(env, refused->providers, interfaces, lists);
     if (!best.offer)
@@ -285,6 +287,8 @@ void hx_offers_visit(uint32_t refused, hx_offer_visit_t *visit, void *arg)
     struct ifaddrs *interfaces = NULL;
     struct fi_info *list;
 
+    if (hx_libfabric_missing())
+        hx_warn("%s", hx_libfabric_missing());
     getifaddrs(&interfaces); /* on failure it stays NULL */
     list = offers_get(NULL, FI_REMOTE_COMM);
     for (const struct fi_info *i = list; i; i = i->next) {

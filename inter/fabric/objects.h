@@ -212,8 +212,8 @@ struct hx_edge {
     struct hx_replay_filter replay[HX_CONTROLS];
     struct hx_op_queue eager;    /* short sends that the provider has refused */
     struct hx_flow *flows;       /* list, the last used first */
-    struct hx_mailbox credits, invitations[HX_INVITE_RECVS];
-    int invite_recvs;            /* so many of these are used */
+    struct hx_mailbox credits, *invitations; /* invitations: [invite_recvs]; NULL until the first receive */
+    int invite_recvs;
     uint32_t control_messages;   /* sends of kind HX_CONTROL_MESSAGE in flight */
     size_t write_bytes;          /* messages of at least this many bytes use remote writes; 0: none */
     size_t stripe_bytes;         /* messages of at least this many bytes use all paths, shorter ones a single path */

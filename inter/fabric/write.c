@@ -248,7 +248,7 @@ int hx_writes_continue(struct hx_net *net, struct hx_edge *edge)
     struct hx_invite **link = &edge->invites, *kept;
     int again = 0;
 
-    if (edge->writes.head || edge->invitations[0].bounce)
+    if (edge->writes.head || edge->invitations)
         again = hx_control_receive(net, edge->paths[0].rail, edge, HX_CONTROL_INVITE);
     while (edge->writes.head && (kept = *link)) {
         int rc = invite_follow(net, edge, &kept->invitation);

@@ -234,10 +234,10 @@ static hx_status_t agree(const struct growth *g, struct outcome *mine)
     agreement.words[1] = ~(uint64_t)mine->comm;
     agreement.words[2] = ~(uint64_t)mine->world;
     status = meet(g, &agreement);
-    if (status == HX_SUCCESS && agreement.kinds != 1u << HX_AGREE_GROW)
-        status = hx_fail(HX_ERR_REVOKED, "%s: another rank is in hx_comm_agree or hx_comm_shrink", g->name);
-    else if (status == HX_SUCCESS && missing(&comm->members, &agreement) >= 0 && (failure = absence(comm)))
+    if (status == HX_SUCCESS && (agreement.kinds != 1u << HX_AGREE_GROW || missing(&comm->members, &agreement) >= 0) && (failure = absence(comm)))
         status = absence_fail(g, failure);
+    else if (status == HX_SUCCESS && agreement.kinds != 1u << HX_AGREE_GROW)
+        status = hx_fail(HX_ERR_REVOKED, "%s: another rank is in hx_comm_agree or hx_comm_shrink", g->name);
     else if (status == HX_SUCCESS && missing(&comm->members, &agreement) >= 0)
         status = hx_fail(HX_ERR_PEER_DEAD, "%s: rank %d has died or is gone", g->name, missing(&comm->members, &agreement));
     else if (status == HX_SUCCESS && (status = (hx_status_t)~agreement.words[1]) != HX_SUCCESS)

@@ -113,7 +113,7 @@ for shape in "3 1" "4 2"; do
     refused $shape "$other export HWLOC_COMPONENTS=stop" 1 'hwloc cannot load'
     if [ -z "${TEST_SANITIZER:-}" ]; then
         for who in 0 1; do
-            refused $shape "[ \$HX_RANK != $who ] || ulimit -v 40000" $who 'of the shared segment for context 0'
+            refused $shape "[ \$HX_RANK != $who ] || ulimit -v 40000" $who 'of the shared segment for context 0\|cannot load libfabric'
         done
         refused $shape "$other ulimit -n 5" 1 'Too many open files'
     fi

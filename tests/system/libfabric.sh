@@ -19,7 +19,6 @@ if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
     timeout 60 unshare --mount bash -c "$missing" - "$run" -n 2 -- "$here/actor" init >"$tmp/out" 2>"$tmp/err" || { fail "one node: exit $?"; cat "$tmp/err" >&2; }
     ! grep -q libfabric "$tmp/err" || fail "one node: $(cat "$tmp/err")"
     timeout 60 unshare --mount bash -c "$missing" - "$run" -n 2 --nodes 2 -- "$here/actor" init >"$tmp/out" 2>"$tmp/err"
-    has "$tmp/err" "cannot load libfabric, which messages between nodes need (Debian: apt-get install libfabric1): " "two nodes"
-    [ "$(grep -c '^rank -1 status 6' "$tmp/out")" = 2 ] || { fail "two nodes without libfabric"; cat "$tmp/out" >&2; }
+    [ "$(grep -c '^rank -1 status 6: .*cannot load libfabric, which messages between nodes need (Debian: apt-get install libfabric1): ' "$tmp/out")" = 2 ] || { fail "two nodes without libfabric"; cat "$tmp/out" >&2; }
 fi
 finish

@@ -9,7 +9,7 @@ if [ -z "${STRANGERS_APART:-}" ]; then # they would call at the nodes' sockets o
     [ "$(id -u)" = 0 ] || apart=(unshare --user --map-root-user --net)
     "${apart[@]}" true 2>"$tmp/why" || skip "no network namespaces here: $(cat "$tmp/why")"
     rm -rf "$tmp"
-    STRANGERS_APART=$(id -u) exec "${apart[@]}" bash -c 'ip link set lo up && exec bash "$0"' "$0"
+    TMPDIR=${tmp%/*} STRANGERS_APART=$(id -u) exec "${apart[@]}" bash -c 'ip link set lo up && exec bash "$0"' "$0"
 fi
 strangers=$(cat "$(dirname "$0")/strangers.py") # for users who may not read it here, too
 many=2000
