@@ -83,7 +83,7 @@ int MPI_Waitsome(int n, MPI_Request requests[], int *count, int indices[], MPI_S
 
 /* A name of its own in C: versions of mpi.h declare some of these with const requests, and some without. */
 #define LOOK(name, parameters, arguments)                                                                                            \
-    int look_##name parameters __asm__("MPI_" #name);                                                                                \
+    __attribute__((visibility("default"))) int look_##name parameters __asm__("MPI_" #name);                                         \
     int look_##name parameters                                                                                                       \
     {                                                                                                                                \
         if (hxmpi_must_drive())                                                                                                      \
