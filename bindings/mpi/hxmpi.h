@@ -17,6 +17,23 @@
 #include <mpi.h>
 #pragma GCC visibility pop
 
+/* Open MPI 5 says that it is MPI 3.1, and has these parts of MPI 4. It declares two functions in mpi-ext.h. */
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5
+#define HXMPI_HAS_SESSIONS 1
+#define HXMPI_HAS_SHRINK 1
+#pragma GCC visibility push(default)
+int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+int PMPIX_Comm_agree(MPI_Comm comm, int *flag);
+int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *out);
+int PMPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *out);
+#pragma GCC visibility pop
+#else
+#define HXMPI_HAS_SESSIONS (MPI_VERSION >= 4)
+#ifndef OPEN_MPI
+#define HXMPI_HAS_SHRINK 1
+#endif
+#endif
+
 #ifdef OPEN_MPI
 #define HXMPI_ABI "Open MPI"
 #else

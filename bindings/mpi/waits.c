@@ -101,7 +101,7 @@ LOOK(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *messa
      (source, tag, comm, flag, message, status))
 LOOK(Win_test, (MPI_Win win, int *flag), (win, flag))
 LOOK(Win_sync, (MPI_Win win), (win)) /* of a loop that waits for another rank in shared memory */
-#if MPI_VERSION >= 4
+#if HXMPI_HAS_SESSIONS
 LOOK(Parrived, (MPI_Request request, int partition, int *flag), (request, partition, flag))
 #endif
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)

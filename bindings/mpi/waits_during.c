@@ -75,7 +75,7 @@ ROW(Comm_spawn_multiple,
     (int count, char *commands[], char **argvs[], const int ns[], const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *out,
      int errors[]),
     (count, commands, argvs, ns, infos, root, comm, out, errors))
-#if MPI_VERSION >= 4
+#if HXMPI_HAS_SESSIONS
 NEW(Comm_create_from_group, (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *out),
     (group, tag, info, handler, out))
 ROW(Intercomm_create_from_groups,
@@ -93,7 +93,7 @@ ROW(Comm_detach_buffer_c, (MPI_Comm comm, void *buffer, MPI_Count *size), (comm,
 ROW(Session_detach_buffer, (MPI_Session session, void *buffer, int *size), (session, buffer, size))
 ROW(Session_detach_buffer_c, (MPI_Session session, void *buffer, MPI_Count *size), (session, buffer, size))
 #endif
-#ifndef OPEN_MPI
+#ifdef HXMPI_HAS_SHRINK
 ROW_OF(MPIX_Comm_agree, (MPI_Comm comm, int *flag), PMPIX_Comm_agree(comm, flag))
 ROW_OF(MPIX_Comm_shrink, (MPI_Comm comm, MPI_Comm *out), PMPIX_Comm_shrink(comm, out))
 #endif

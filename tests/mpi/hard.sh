@@ -9,13 +9,13 @@ off() {
     shift 4
     job "$mpi" "$n" "$nodes" HXMPI_STATS=1 "$@" -- "$here/hard-$mpi" sums || why "$mpi $*: exit $?"
     has "$tmp/out" "hard: sums: good" "$mpi $*"
-    lines=$(grep '^hierax-mpi:' "$tmp/err" | grep -cv 'rank [0-9]*: [M0-9]')
+    lines=$(grep -a '^hierax-mpi:' "$tmp/err" | grep -acv 'rank [0-9]*: [M0-9]')
     if [ -n "$text" ]; then
-        [ "$lines" = 1 ] && grep '^hierax-mpi:' "$tmp/err" | grep -qF -- "$text" || why "$mpi $*: not one line with \"$text\""
+        [ "$lines" = 1 ] && grep -a '^hierax-mpi:' "$tmp/err" | grep -aqF -- "$text" || why "$mpi $*: not one line with \"$text\""
     else
         [ "$lines" = 0 ] || why "$mpi $*: a line"
     fi
-    [ "$(grep -c 'rank [01]: 0 of [1-9][0-9]* collective calls served' "$tmp/err")" = 2 ] || why "$mpi $*: calls are served"
+    [ "$(grep -ac 'rank [01]: 0 of [1-9][0-9]* collective calls served' "$tmp/err")" = 2 ] || why "$mpi $*: calls are served"
 }
 
 # partial MPI RANK: only this rank lacks the library, as if it ran on another node. The job stops, and one line names the rank
@@ -25,7 +25,7 @@ partial() {
     job "$1" 3 1 LD_PRELOAD= HXMPI_TIMEOUT=2 -- bash -c "$start" start "$2" "$(library "$1")" "$here/hard-$1"
     local status=$?
     [ $status != 0 ] && [ $status -lt 124 ] || why "$1: rank $2 without the library: exit $status"
-    [ "$(grep '^hierax-mpi:' "$tmp/err" | grep -c "rank $2 has not answered in MPI_Init")" = 1 ] ||
+    [ "$(grep -a '^hierax-mpi:' "$tmp/err" | grep -ac "rank $2 has not answered in MPI_Init")" = 1 ] ||
         why "$1: rank $2 without the library: not one line about it"
 }
 
@@ -58,7 +58,7 @@ done
 # other OWN OTHER: a program of OWN with the library for OTHER stops, with one line
 other() {
     ! job "$1" 2 1 "LD_PRELOAD=$(library "$2")" -- "$here/hard-$1" sums || why "$1 with the library for $2 runs"
-    [ "$(grep -c 'LD_PRELOAD names the library for .*, but the program runs on .*' "$tmp/err")" = 1 ] ||
+    [ "$(grep -ac 'LD_PRELOAD names the library for .*, but the program runs on .*' "$tmp/err")" = 1 ] ||
         why "$1 with the library for $2: not one line about it"
 }
 if [ ${#mpis[@]} = 2 ]; then

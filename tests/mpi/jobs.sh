@@ -37,6 +37,6 @@ why() { fail "$1"; head -n 20 "$tmp/out" "$tmp/err" >&2; }
 part() {
     job "$1" "$2" "$3" HXMPI_STATS=1 -- "$here/${5:-hard}-$1" "$4" || why "$*: exit $?"
     has "$tmp/out" "${5:-hard}: $4: good" "$*"
-    grep -q 'rank 0: MPI_[A-Z].* served$' "$tmp/err" || why "$*: nothing is served"
-    ! grep -q 'does not run\|could not make' "$tmp/err" || why "$*: calls went to MPI"
+    grep -aq 'rank 0: MPI_[A-Z].* served$' "$tmp/err" || why "$*: nothing is served"
+    ! grep -aq 'does not run\|could not make' "$tmp/err" || why "$*: calls went to MPI"
 }

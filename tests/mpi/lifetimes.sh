@@ -8,7 +8,7 @@ inits=40000 # more than there are tags of persistent requests in a row
 ends() {
     job "$1" "$2" "$3" -- "$here/lifetimes-$1" "$4"
     [ $? -lt 124 ] || why "$*: it hangs"
-    grep '^hierax-mpi:' "$tmp/err" | grep -qF -- "$5" || why "$*: no line with \"$5\""
+    grep -a '^hierax-mpi:' "$tmp/err" | grep -aqF -- "$5" || why "$*: no line with \"$5\""
 }
 
 for mpi in "${mpis[@]}"; do
@@ -17,9 +17,9 @@ for mpi in "${mpis[@]}"; do
             part "$mpi" 3 $nodes $name lifetimes
         done
         part "$mpi" 3 $nodes early lifetimes
-        ! grep -q 'no blocking collective' "$tmp/err" || why "$mpi on $nodes nodes: early: MPI has made a first call"
+        ! grep -aq 'no blocking collective' "$tmp/err" || why "$mpi on $nodes nodes: early: MPI has made a first call"
         part "$mpi" 3 $nodes late lifetimes
-        grep -q 'no blocking collective' "$tmp/err" || why "$mpi on $nodes nodes: late: Hierax has made all first calls"
+        grep -aq 'no blocking collective' "$tmp/err" || why "$mpi on $nodes nodes: late: Hierax has made all first calls"
         job "$mpi" 3 $nodes -- "$here/lifetimes-$mpi" forgets_active
         [ $? -lt 124 ] || why "$mpi on $nodes nodes: forgets_active: it hangs"
         ends "$mpi" 3 $nodes starts_alone "MPI_Finalize was called before a collective was complete"
