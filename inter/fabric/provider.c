@@ -33,7 +33,7 @@ static const struct hx_provider_traits providers[] = {
      .queue_pairs = 256, .recvs = 2048, .packet_bytes = 9000, /* the provider's default, 8192 receives, pins 74 MB */
      .lacks_wait_object = 1,
      .variables = {
-         {"FI_EFA_FORK_SAFE", "1", wants_huge_pages}, /* user programs fork */
+         {.name = "FI_EFA_FORK_SAFE", .value = "1", .is_harmful = wants_huge_pages}, /* user programs fork */
          /* EFA's receiver puts the messages of a peer in order. Since libfabric 2.5 its window has 16 of them, as many as one flow may have in
           * flight: credit.c. EFA keeps what arrives beyond the window in a list, and searches that list. Before, the window has at least
           * 8192, and before 2.0 a message beyond the window ends the process. 256 take 2 KiB for each peer. */

@@ -323,7 +323,7 @@ static void briefly(double within)
 /* All ranks get the error long before HX_TIMEOUT, and no rank is taken for dead. */
 static void unlike(const char *what)
 {
-    hx_comm_t *world, *comm, *living, *bigger;
+    hx_comm_t *world, *comm = NULL, *living, *bigger;
     const char *checks = getenv("HX_CHECK");
     const double start = now();
     hx_status_t status;
