@@ -19,10 +19,10 @@ refuses() {
     grep -qF -- "$2" "$work/out" || fail "coll_store ${*:3}: no \"$2\" in: $(cat "$work/out")"
 }
 
-# start ARGUMENT...: until it has printed its address
+# start ARGUMENT...: until it has printed its address. files: how many it may open
 start() {
     : >"$work/address"
-    "$store" "$@" >"$work/address" 2>"$work/err" &
+    (ulimit -n "${files:-$(ulimit -n)}" && exec "$store" "$@") >"$work/address" 2>"$work/err" &
     pid=$!
     for ((i = 0; i < 1000; i++)); do
         [ -s "$work/address" ] && break
@@ -67,14 +67,9 @@ kill -INT $pid
 wait $pid || fail "SIGINT: status $?"
 
 # no descriptor is free: it says so once, and goes on when one is. The limit of 24 is the hard one, which it cannot raise.
-: >"$work/address"
-(ulimit -n 24 && exec "$store" train >"$work/address" 2>"$work/err") &
-pid=$!
-for ((i = 0; i < 1000; i++)); do
-    [ -s "$work/address" ] && break
-    sleep 0.02
-done
-at=$(cat "$work/address")
+files=24
+start train
+files=
 for ((i = 0; i < 30; i++)); do
     timeout 60 "$top_builddir/tests/system/grown" join "$at/train" >>"$work/joins" 2>&1 &
     joins[i]=$!
