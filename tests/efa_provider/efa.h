@@ -239,7 +239,7 @@ void efa_mr_count(void); /* for EFA_COUNT */
 /* ---- queue.c */
 int efa_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 int efa_cq_trywait(struct efa_cq *cq);
-void efa_cq_watch(struct efa_cq *cq, int socket); /* the device's events wake who waits for the queue */
+void efa_cq_watch(struct efa_cq *cq, int socket); /* an event of the device wakes the ranks that wait for the queue */
 void efa_cq_event(struct efa_cq *cq);             /* something has come */
 int efa_code_error(int code); /* libfabric's error for a device code, as efa_errno.h has it */
 /* An operation that is in no list any more has ended; err 0: well. Takes op. */

@@ -8,7 +8,7 @@
  *   leaves   ranks 0 | 1 2 3 4. Ranks 2 to 4 call hx_finalize and leave without an endpoint. Ranks 0 and 1 agree, because all others have
  *            certainly ended, and rank 0 learns that rank 2 has not died
  *   computes ranks 0 1 | 2 3 4. Ranks 1 and 3 send each other a message, while the others compute. They do not find each other before rank 0 or
- *            2 calls Hierax, and are told so
+ *            2 calls Hierax. The warning of each says so
  *
  * Times in milliseconds are counted from the end of hx_init.
  */
