@@ -28,7 +28,7 @@ static int set_source(hwloc_topology_t hwloc, const char *xml, char *error)
     return -1;
 }
 
-static int load(hwloc_topology_t hwloc, const char *xml, char *error)
+static int load(hwloc_topology_t hwloc, const char *xml, int devices, char *error)
 {
     /* Plugins for accelerators and displays take hundreds of milliseconds, may hang, and report nothing that is used. */
     static const char *const unneeded[] = { "cuda", "nvml", "rsmi", "levelzero", "opencl", "gl", "pci" };
@@ -38,14 +38,15 @@ static int load(hwloc_topology_t hwloc, const char *xml, char *error)
     for (size_t i = 0; !xml && i < sizeof unneeded / sizeof *unneeded; i++)
         hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, unneeded[i]);
     hwloc_topology_set_flags(hwloc, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (devices)
+        hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (hwloc_topology_load(hwloc) == 0)
         return 0;
     snprintf(error, HX_TOPO_ERROR_BYTES, "topology %.100s: hwloc cannot load it", xml ? xml : "of this machine");
     return -1;
 }
 
-int hx_topo_open(const char *xml, const char *cgroup_root, struct hx_topo **out, char error[HX_TOPO_ERROR_BYTES])
+int hx_topo_open(const char *xml, const char *cgroup_root, int devices, struct hx_topo **out, char error[HX_TOPO_ERROR_BYTES])
 {
     *out = NULL;
     struct hx_topo *topo = calloc(1, sizeof *topo);
@@ -55,7 +56,7 @@ int hx_topo_open(const char *xml, const char *cgroup_root, struct hx_topo **out,
         return -1;
     }
     topo->described = xml != NULL;
-    if (load(topo->hwloc, xml, error))
+    if (load(topo->hwloc, xml, devices, error))
         goto close;
     topo->cores.allowed = hwloc_bitmap_dup(hwloc_topology_get_allowed_cpuset(topo->hwloc));
     topo->cores.bound = hwloc_bitmap_dup(topo->cores.allowed);

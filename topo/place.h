@@ -5,7 +5,7 @@
 #include "topo/shape.h"
 #include <limits.h>
 
-struct hx_topo; /* the machine as this process sees it (hwloc topology with I/O devices) */
+struct hx_topo; /* the machine as this process sees it (hwloc topology) */
 
 #define HX_PLACE_MASK_WORDS 16 /* 1024 processing units */
 
@@ -27,8 +27,9 @@ struct hx_place {
 
 /* xml: NULL for this machine; else a captured hwloc XML file or a synthetic description ("pack:2 l3:4 core:6 pu:1"). cgroup_root:
  * for tests, a folder with captured proc/self/cgroup, proc/thread-self/status and sys/fs/cgroup/...; NULL: this machine's, or no
- * limits if xml is given. Returns 0, or -1 with a message in error. */
-int hx_topo_open(const char *xml, const char *cgroup_root, struct hx_topo **topo, char error[HX_TOPO_ERROR_BYTES]);
+ * limits if xml is given. devices: with the I/O devices, which hx_nic_distances and hx_nic_numa_os need; hwloc takes several times as
+ * long for them as for the rest. Returns 0, or -1 with a message in error. */
+int hx_topo_open(const char *xml, const char *cgroup_root, int devices, struct hx_topo **topo, char error[HX_TOPO_ERROR_BYTES]);
 struct hx_machine_size { /* of the whole machine, whatever this process may use; cpus: processing units */
     int sockets, numa_nodes, l3_caches, cores, cpus;
 };

@@ -268,7 +268,7 @@ static void distances_fill(struct hx_nic *nics, int n)
         known += nics[i].has_pci;
     if (n < 2 || known == 0) /* without PCI addresses all are equally near, so all ranks find the same networks */
         return;
-    if (hx_topo_open(NULL, NULL, &topo, error) != 0) {
+    if (hx_topo_open(NULL, NULL, 1, &topo, error) != 0) {
         hx_warn("nearest network interface not known: %s", error);
         return;
     }

@@ -81,7 +81,7 @@ static void seat_find(struct seat *seat, const struct hx_world *world)
     struct hx_topo *topo;
     struct hx_place place = {.numa = -1};
 
-    if (hx_topo_open(NULL, NULL, &topo, error) == 0) {
+    if (hx_topo_open(NULL, NULL, 0, &topo, error) == 0) {
         hx_topo_place(topo, &place);
         hx_topo_close(topo);
     }

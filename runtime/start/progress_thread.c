@@ -144,7 +144,7 @@ static void thread_pin(const struct hx_world *world)
     int units[UNITS_MAX], unit;
     struct hx_topo *topo;
 
-    if (hx_topo_open(NULL, NULL, &topo, error) < 0) {
+    if (hx_topo_open(NULL, NULL, 1, &topo, error) < 0) {
         hx_warn("HX_PROGRESS_THREAD: not pinned: %s", error);
         return;
     }

@@ -38,7 +38,7 @@ static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
     hx_status_t status;
 
     *place = (struct hx_place){0};
-    if (hx_topo_open(NULL, NULL, &topo, error) < 0)
+    if (hx_topo_open(NULL, NULL, 0, &topo, error) < 0)
         return hx_fail(HX_ERR_NOMEM, "%s", error);
     hx_topo_place(topo, place);
     status = hx_progress_core_check(env, topo);

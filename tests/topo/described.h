@@ -106,7 +106,7 @@ static struct hx_topo *open_bound(const char *cpus)
     assert_non_null(out);
     fprintf(out, "Cpus_allowed_list:\t%s\n", cpus);
     fclose(out);
-    if (hx_topo_open(xml, root, &topo, error))
+    if (hx_topo_open(xml, root, 1, &topo, error))
         fail_msg("%s", error);
     return topo;
 }

@@ -56,15 +56,15 @@ static void test_cache(void **state)
     (void)state;
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_topo *topo;
-    assert_int_equal(hx_topo_open("pack:1 l3:2 core:2 pu:2", NULL, &topo, error), 0);
+    assert_int_equal(hx_topo_open("pack:1 l3:2 core:2 pu:2", NULL, 1, &topo, error), 0);
     assert_string_equal(units_of(topo, NULL, 0, 64), "3,7,5,1"); /* one of each core: same L3 cache, other ones, its own */
     assert_string_equal(units_of(topo, NULL, 5, 64), "7,3,1,5");
     assert_string_equal(units_of(topo, NULL, 5, 2), "7,3");
     hx_topo_close(topo);
-    assert_int_equal(hx_topo_open("core:1 pu:4", NULL, &topo, error), 0);
+    assert_int_equal(hx_topo_open("core:1 pu:4", NULL, 1, &topo, error), 0);
     assert_string_equal(units_of(topo, NULL, 0, 64), ""); /* one core, whatever its threads */
     hx_topo_close(topo);
-    assert_int_equal(hx_topo_open("pu:3", NULL, &topo, error), 0);
+    assert_int_equal(hx_topo_open("pu:3", NULL, 1, &topo, error), 0);
     assert_string_equal(units_of(topo, NULL, 2, 64), "1,0,2"); /* nobody tells of cores */
     hx_topo_close(topo);
 }
@@ -105,7 +105,7 @@ static void test_pin(void **state)
     pthread_t thread;
     cpu_set_t mine, its;
     int last = 0;
-    assert_int_equal(hx_topo_open(NULL, NULL, &topo, error), 0);
+    assert_int_equal(hx_topo_open(NULL, NULL, 0, &topo, error), 0);
     assert_int_equal(sched_getaffinity(0, sizeof mine, &mine), 0);
     for (int i = 0; i < CPU_SETSIZE; i++)
         last = CPU_ISSET(i, &mine) ? i : last;

@@ -97,7 +97,7 @@ static void test_one_numa(void **state)
     fputs("</object>\n</topology>\n", out);
     fclose(out);
     struct hx_topo *topo;
-    if (hx_topo_open(path, NULL, &topo, error))
+    if (hx_topo_open(path, NULL, 1, &topo, error))
         fail_msg("%s", error);
     struct hx_nic nics[3] = { pci("x", 0x04, 0), { .name = "eth0" }, { .name = "lo" } };
     hx_nic_distances(topo, nics, 3);

@@ -74,7 +74,7 @@ static struct hx_place place_in(const char *xml, const char *cgroup_root)
 {
     char error[HX_TOPO_ERROR_BYTES] = "";
     struct hx_topo *topo;
-    if (hx_topo_open(xml, cgroup_root, &topo, error))
+    if (hx_topo_open(xml, cgroup_root, 1, &topo, error))
         fail_msg("%s", error);
     struct hx_place place;
     hx_topo_place(topo, &place);
@@ -265,14 +265,14 @@ static void test_bad_topology(void **state)
     struct hx_topo *topo = (void *)1;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         *error = 0;
-        assert_int_equal(hx_topo_open(bad[i], NULL, &topo, error), -1);
+        assert_int_equal(hx_topo_open(bad[i], NULL, 1, &topo, error), -1);
         assert_null(topo);
         assert_non_null(strstr(error, bad[i]));
     }
     put("broken.xml", "<topology><object type=\"Machine\"");
     snprintf(file, sizeof file, "%s/broken.xml", root);
     *error = 0;
-    assert_int_equal(hx_topo_open(file, NULL, &topo, error), -1);
+    assert_int_equal(hx_topo_open(file, NULL, 1, &topo, error), -1);
     assert_non_null(strstr(error, file));
     hx_topo_close(NULL);
 }

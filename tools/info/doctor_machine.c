@@ -43,7 +43,7 @@ void doctor_quota(struct doctor_exam *exam)
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_topo *topo;
 
-    if (hx_topo_open(NULL, NULL, &topo, error) < 0) {
+    if (hx_topo_open(NULL, NULL, 1, &topo, error) < 0) {
         doctor_find(exam, DOCTOR_WARN, "lstopo", "hwloc cannot read the topology of this machine");
         return;
     }

@@ -313,7 +313,7 @@ struct json_object *info_all(struct hx_comm *comm)
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_topo *topo;
 
-    if (hx_topo_open(NULL, NULL, &topo, error) < 0) {
+    if (hx_topo_open(NULL, NULL, 1, &topo, error) < 0) {
         fprintf(stderr, "coll_info: %s\n", error);
         return NULL;
     }
