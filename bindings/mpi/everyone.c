@@ -6,6 +6,7 @@
  * and stops the job.
  */
 #include "hxmpi.h"
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -49,6 +50,14 @@ static int await(MPI_Request *request, double seconds)
         if (now() - begin > 1e-3)
             nap(1e-4);
     return flag;
+}
+
+void hxmpi_wait_gently(MPI_Request *request)
+{
+    int flag = 0;
+
+    while (PMPI_Test(request, &flag, MPI_STATUS_IGNORE) == MPI_SUCCESS && !flag)
+        sched_yield();
 }
 
 static void stop(int rank, int size, double waited)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "exchange.h"
+#include "hxmpi.h"
 #include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -32,41 +33,67 @@ static int put(void *ctx, const char *key, const char *value)
 }
 
 /* All ranks call this in turn, also those whose hx_init_with has returned already: with is_in 0. So no rank is alone in a call of MPI if
- * ranks fail at different places. Returns 1 if all ranks are in a fence and have memory. *any: is a rank in a fence? */
-static int meet(int is_in, int is_good, int *any)
+ * ranks fail at different places. Each tells the start of its text, as a rule all of it: one call of MPI takes milliseconds if ranks share
+ * cores. Returns how many ranks are in a fence. */
+static int meet(struct hxmpi_exchange *exchange, int is_in)
 {
-    const int mine[3] = {is_in, !is_in, !is_good};
-    int all[3] = {0, 1, 1};
+    struct hxmpi_block mine = {.is_in = is_in, .used = (int)exchange->mine.used};
+    MPI_Request request;
+    int in = 0;
 
-    PMPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    *any = all[0];
-    return !all[1] && !all[2];
+    memcpy(mine.text, exchange->mine.bytes, exchange->mine.used < sizeof(mine.text) ? exchange->mine.used : sizeof(mine.text));
+    PMPI_Iallgather(&mine, sizeof(mine), MPI_BYTE, exchange->blocks, sizeof(mine), MPI_BYTE, MPI_COMM_WORLD, &request);
+    hxmpi_wait_gently(&request);
+    for (int r = 0; r < exchange->size; r++)
+        in += exchange->blocks[r].is_in;
+    return in;
+}
+
+/* The whole texts to room, if a block is too short for one. room NULL: this rank has no memory. Returns 0 if a rank has none. */
+static int gather(const struct hxmpi_exchange *exchange, char *room)
+{
+    int *counts = calloc((size_t)exchange->size, 2 * sizeof(*counts)), *places = counts ? counts + exchange->size : NULL;
+    int mine = room && counts, all = 0;
+    MPI_Request request;
+
+    PMPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+    hxmpi_wait_gently(&request);
+    for (int r = 0; all && r < exchange->size; r++) {
+        counts[r] = exchange->blocks[r].used;
+        places[r] = r ? places[r - 1] + counts[r - 1] : 0;
+    }
+    if (all) {
+        PMPI_Iallgatherv(exchange->mine.bytes, (int)exchange->mine.used, MPI_CHAR, room, counts, places, MPI_CHAR, MPI_COMM_WORLD, &request);
+        hxmpi_wait_gently(&request);
+    }
+    free(counts);
+    return all;
 }
 
 static int fence(void *ctx)
 {
     struct hxmpi_exchange *exchange = ctx;
-    int *counts = calloc((size_t)exchange->size, 2 * sizeof(*counts)), *places = counts ? counts + exchange->size : NULL;
-    int count = (int)exchange->mine.used, any, good = meet(1, counts != NULL, &any);
-    long long sum = 0;
-    char *room = NULL;
+    long long sum = 0, at = 0;
+    int longest = 0;
+    char *room;
 
-    if (good) {
-        PMPI_Allgather(&count, 1, MPI_INT, counts, 1, MPI_INT, MPI_COMM_WORLD);
-        for (int r = 0; r < exchange->size; r++) {
-            places[r] = (int)sum;
-            sum += counts[r];
-        }
-        room = sum < INT_MAX ? text_grow(&exchange->all, (size_t)sum) : NULL;
-        good = meet(1, room != NULL, &any);
+    if (meet(exchange, 1) != exchange->size)
+        return 1;
+    for (int r = 0; r < exchange->size; r++) {
+        const int used = exchange->blocks[r].used;
+        longest = used > longest ? used : longest;
+        sum += used;
     }
-    if (good) {
-        PMPI_Allgatherv(exchange->mine.bytes, count, MPI_CHAR, room, counts, places, MPI_CHAR, MPI_COMM_WORLD);
-        exchange->all.used += (size_t)sum;
-        exchange->mine.used = 0;
+    room = sum < INT_MAX ? text_grow(&exchange->all, (size_t)sum) : NULL;
+    if (longest > (int)sizeof(exchange->blocks[0].text) ? !gather(exchange, room) : !room)
+        return 1;
+    for (int r = 0; longest <= (int)sizeof(exchange->blocks[0].text) && r < exchange->size; r++) {
+        memcpy(room + at, exchange->blocks[r].text, (size_t)exchange->blocks[r].used);
+        at += exchange->blocks[r].used;
     }
-    free(counts);
-    return !good;
+    exchange->all.used += (size_t)sum;
+    exchange->mine.used = 0;
+    return 0;
 }
 
 static int get(void *ctx, const char *key, char *value, size_t capacity)
@@ -89,8 +116,8 @@ static int get(void *ctx, const char *key, char *value, size_t capacity)
 
 int hxmpi_exchange_open(struct hxmpi_exchange *exchange, int rank, int size)
 {
-    *exchange = (struct hxmpi_exchange){.rank = rank, .size = size};
-    return text_grow(&exchange->mine, 0) && text_grow(&exchange->all, 0);
+    *exchange = (struct hxmpi_exchange){.rank = rank, .size = size, .blocks = calloc((size_t)size, sizeof(struct hxmpi_block))};
+    return exchange->blocks && text_grow(&exchange->mine, 0) && text_grow(&exchange->all, 0);
 }
 
 hx_bootstrap_t hxmpi_exchange_callbacks(struct hxmpi_exchange *exchange)
@@ -98,13 +125,16 @@ hx_bootstrap_t hxmpi_exchange_callbacks(struct hxmpi_exchange *exchange)
     return (hx_bootstrap_t){.rank = exchange->rank, .size = exchange->size, .put = put, .fence = fence, .get = get, .ctx = exchange};
 }
 
+void hxmpi_exchange_leave(struct hxmpi_exchange *exchange)
+{
+    exchange->mine.used = 0;
+    while (meet(exchange, 0))
+        ;
+}
+
 void hxmpi_exchange_close(struct hxmpi_exchange *exchange)
 {
-    int any;
-
-    do
-        meet(0, 1, &any);
-    while (any);
+    free(exchange->blocks);
     free(exchange->mine.bytes);
     free(exchange->all.bytes);
 }

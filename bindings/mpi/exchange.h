@@ -11,16 +11,23 @@ struct hxmpi_text {
     size_t used;
 };
 
+struct hxmpi_block { /* what a rank tells at a fence */
+    int is_in, used; /* used: bytes of its whole text */
+    char text[1016];
+};
+
 struct hxmpi_exchange {
     int rank, size;
+    struct hxmpi_block *blocks; /* of all ranks */
     struct hxmpi_text mine; /* put since the last fence */
     struct hxmpi_text all;  /* of all ranks, until the last fence */
 };
 
-/* Returns 0 if there is no memory. All ranks close it in any case. */
+/* Returns 0 if there is no memory. To be closed in any case. */
 int hxmpi_exchange_open(struct hxmpi_exchange *exchange, int rank, int size);
 hx_bootstrap_t hxmpi_exchange_callbacks(struct hxmpi_exchange *exchange);
-/* Collective: returns when no rank is in hx_init_with any more. */
+/* Collective, after hx_init_with: returns when no rank is in it any more. */
+void hxmpi_exchange_leave(struct hxmpi_exchange *exchange);
 void hxmpi_exchange_close(struct hxmpi_exchange *exchange);
 
 #endif

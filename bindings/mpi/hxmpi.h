@@ -56,6 +56,8 @@ void hxmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Collective. Returns when all ranks of the job have the library. If one has not, the job stops. */
 void hxmpi_everyone_await(int rank, int size);
+/* Waits for a call of MPI at the start, and leaves the core to other ranks, which MPICH's own waits do not. */
+void hxmpi_wait_gently(MPI_Request *request);
 
 /* ---- comms.c: communicators */
 

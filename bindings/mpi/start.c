@@ -59,8 +59,10 @@ static int is_wanted(const char **why)
 static int least(int mine)
 {
     int all = 0;
+    MPI_Request request;
 
-    PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (PMPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request) == MPI_SUCCESS)
+        hxmpi_wait_gently(&request);
     return all;
 }
 
@@ -91,10 +93,11 @@ static hx_status_t world_start(int rank, int size, int threads, hx_comm_t **worl
     struct hxmpi_exchange exchange;
     hx_status_t status = HX_ERR_NOMEM;
 
-    if (hxmpi_exchange_open(&exchange, rank, size)) {
+    if (least(hxmpi_exchange_open(&exchange, rank, size))) {
         const hx_bootstrap_t bootstrap = hxmpi_exchange_callbacks(&exchange);
         const hx_config_t config = {.bootstrap = &bootstrap};
         status = hx_init_with(&config, world);
+        hxmpi_exchange_leave(&exchange);
     }
     hxmpi_exchange_close(&exchange);
     if (least(status == HX_SUCCESS))
