@@ -274,12 +274,13 @@ hx_status_t hx_planner_slices(const struct hx_planner *planner, const struct hx_
 
 /* Taking a line back from another core's cache costs more than writing to one that was left alone for a while: by slots in turn
  * a gather of 128 KiB between two ranks takes three quarters of the time. Ranks that share a core share its cache too, and the
- * room in it. The ranks that begin a rooted collective run ahead of the others as far as there are turns. */
+ * room in it. The ranks that begin a rooted collective or a scan run ahead of the others as far as there are turns. */
 unsigned hx_planner_turns(const struct hx_planner *planner, enum hx_coll coll, size_t slot_bytes)
 {
     double sharers = planner->cost.oversubscription;
     size_t room = (size_t)((double)slots_room(planner) / (sharers > 1 ? sharers : 1));
-    unsigned wanted = hx_coll_is_rooted(coll) ? HX_TURNS_MOST : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
+    const int ahead = hx_coll_is_rooted(coll) || hx_coll_is_scan(coll);
+    unsigned wanted = ahead ? HX_TURNS_MOST : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
 
     if (planner->forced_turns) {
         wanted = (unsigned)planner->forced_turns;

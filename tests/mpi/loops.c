@@ -3,7 +3,8 @@
  * How long each blocking collective takes at each size, called in a loop, and whether its data is right. Rank 0 prints a line for each
  * collective and size: its name, the bytes of a block, and the microseconds of a call on the slowest rank.
  *
- * usage: loops MIN_BYTES MAX_BYTES MICROSECONDS    sizes grow by a factor of 4; a loop takes about so many microseconds
+ * usage: loops MIN_BYTES MAX_BYTES MICROSECONDS [COLLECTIVE...]    sizes grow by a factor of 4; a loop takes about so many microseconds;
+ * default: all collectives, else those of these names, as in Gatherv
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -149,10 +150,19 @@ static void measure(const struct row *row, int n, double seconds)
         printf("%-22s %8d %12.2f\n", row->name, 4 * n, 1e6 * time);
 }
 
+static int is_named(const char *name, int n, char **names)
+{
+    int i = 0;
+
+    while (i < n && strcmp(name, names[i]) != 0)
+        i++;
+    return n <= 0 || i < n;
+}
+
 int main(int argc, char **argv)
 {
-    const int least = argc == 4 ? atoi(argv[1]) : 0, most = argc == 4 ? atoi(argv[2]) : 0;
-    const double seconds = argc == 4 ? 1e-6 * atoi(argv[3]) : 0;
+    const int least = argc >= 4 ? atoi(argv[1]) : 0, most = argc >= 4 ? atoi(argv[2]) : 0;
+    const double seconds = argc >= 4 ? 1e-6 * atoi(argv[3]) : 0;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -162,11 +172,11 @@ int main(int argc, char **argv)
     counts = malloc((size_t)size * sizeof(*counts));
     displs = malloc((size_t)size * sizeof(*displs));
     if (least < 4 || most < least || !in || !out || !counts || !displs) {
-        fprintf(stderr, "usage: loops MIN_BYTES MAX_BYTES MICROSECONDS\n");
+        fprintf(stderr, "usage: loops MIN_BYTES MAX_BYTES MICROSECONDS [COLLECTIVE...]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
-        for (int bytes = least; bytes <= most; bytes = bytes < most && 4L * bytes > most ? most : 4 * bytes) {
+        for (int bytes = is_named(rows[r].name, argc - 4, argv + 4) ? least : most + 1; bytes <= most; bytes = bytes < most && 4L * bytes > most ? most : 4 * bytes) {
             measure(&rows[r], bytes / 4, seconds);
             if (rows[r].gives == NOTHING || bytes == most)
                 break;
