@@ -280,7 +280,7 @@ unsigned hx_planner_turns(const struct hx_planner *planner, enum hx_coll coll, s
     double sharers = planner->cost.oversubscription;
     size_t room = (size_t)((double)slots_room(planner) / (sharers > 1 ? sharers : 1));
     const int ahead = hx_coll_is_rooted(coll) || hx_coll_is_scan(coll);
-    unsigned wanted = ahead ? HX_TURNS_MOST : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
+    unsigned wanted = ahead ? hx_calls_kept(sharers) / 2 : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
 
     if (planner->forced_turns) {
         wanted = (unsigned)planner->forced_turns;

@@ -159,14 +159,14 @@ static hx_status_t memory_reserve(struct hx_engine *engine, const struct hx_boun
 }
 
 /* After how many calls does a step write the same memory again, if all use their banks alike? */
-static uint64_t calls_kept(const struct hx_bound *bound, const struct hx_bound_stage *bs, const struct hx_step *step)
+static uint64_t calls_kept(const struct hx_node *node, const struct hx_bound *bound, const struct hx_bound_stage *bs, const struct hx_step *step)
 {
     if (step->dst == HX_SLOT && !bs->tiny_slot)
         return 2 * (bound->turn_mask + 1);
-    return step->dst == HX_SLOT || step->op == HX_OP_PUBLISH || step->op == HX_OP_ELECT ? HX_CALLS_KEPT : UINT64_MAX;
+    return step->dst == HX_SLOT || step->op == HX_OP_PUBLISH || step->op == HX_OP_ELECT ? node->shared->calls_kept : UINT64_MAX;
 }
 
-static void bounds_take(struct hx_bound *bound)
+static void bounds_take(const struct hx_node *node, struct hx_bound *bound)
 {
     bound->kept = UINT64_MAX;
     for (int s = 0; s < bound->nstages; s++) {
@@ -174,7 +174,7 @@ static void bounds_take(struct hx_bound *bound)
         int spans = hx_layout_max_spans(stage);
         bound->max_spans = spans > bound->max_spans ? spans : bound->max_spans;
         for (uint32_t i = 0; i < stage->nsteps; i++) {
-            uint64_t kept = calls_kept(bound, &bound->stages[s], &stage->steps[i]);
+            uint64_t kept = calls_kept(node, bound, &bound->stages[s], &stage->steps[i]);
             bound->kept = kept < bound->kept ? kept : bound->kept;
             if (stage->steps[i].op == HX_OP_REDUCE && (int)stage->steps[i].n > bound->max_sources)
                 bound->max_sources = (int)stage->steps[i].n;
@@ -203,7 +203,7 @@ static hx_status_t bound_fill(struct hx_engine *engine, struct hx_bound *bound, 
         return hx_fail(status, "no memory to bind plan %s", bound->plan->name);
     if ((status = places_assign(&engine->node, choice, bound)) != HX_SUCCESS)
         return status;
-    bounds_take(bound);
+    bounds_take(&engine->node, bound);
     hx_bind_streams(engine, bound);
     if (bound->user.fn)
         bound->fold_bytes = ((FOLD_BYTES > bound->elem_bytes ? FOLD_BYTES : bound->elem_bytes) + 63) & ~(size_t)63;

@@ -80,11 +80,13 @@ static int lags(const struct hx_step *step)
 static hx_status_t sources_bind(const struct hx_node *node, const struct hx_bound *bound, const struct hx_bound_stage *bs,
                                 struct hx_bound_step *step)
 {
+    const uint32_t turns = node->shared->calls_kept;
+
     if (!step->contiguous || step->op != HX_OP_REDUCE || (step->src.space != HX_SLOT && step->src.space != HX_TINY_SLOT))
         return HX_SUCCESS;
-    if (!(step->sources = malloc(HX_CALLS_KEPT * step->n * sizeof(*step->sources))))
+    if (!(step->sources = malloc(turns * step->n * sizeof(*step->sources))))
         return hx_fail(HX_ERR_NOMEM, "no memory for the %u sources of a reduce", step->n);
-    for (uint32_t i = 0; i < HX_CALLS_KEPT * step->n; i++) {
+    for (uint32_t i = 0; i < turns * step->n; i++) {
         uint32_t turn = i / step->n;
         size_t at = step->src.space == HX_SLOT ? hx_bank_turn(node, bound, turn) : turn * sizeof(struct hx_flag);
         step->sources[i] = (unsigned char *)node->base + step->src.offset + at + bs->slot_offsets[i % step->n];

@@ -5,13 +5,13 @@
  * walks a plan of one slice, blocking; run_slices.c keeps a window of slices of every stage under way. data.c copies
  * and reduces; transfer.c moves messages, over the shared rings inside the node and over the network between nodes.
  *
- * Flags and slots are reused from call to call. Call c raises flags that call c - HX_CALLS_KEPT raised. Tiny slots
+ * Flags and slots are reused from call to call. Call c raises flags that call c - calls_kept raised. Tiny slots
  * stand beside the flags. The other slots of calls of one parity are a bank. A plan takes the whole bank, or its parts
  * in turn: then call c writes where call c - 2 parts wrote. A rank that starts c has ended c-1. If all ranks had
  * entered c-1 by then (awaits_all), all had left c-2, and the rank need not ask. If c-1 does not await all (it has a
  * root, or is a scan, or some blocks may be empty), the rank looks how far the ranks of its node are. It waits until
  * all have left the last call that used the same flags or slots: see kept. So the root of a short broadcast begins
- * HX_CALLS_KEPT calls before it waits for the others, which on shared cores costs changes of process. Between nodes a
+ * calls_kept calls before it waits for the others, which on shared cores costs changes of process. Between nodes a
  * rank that only sends could still run ahead of the others for ever, and match ids of calls repeat. So after
  * HX_CALLS_AHEAD such calls in a row the next one begins with a barrier (hx_call_is_ahead).
  */
@@ -69,13 +69,13 @@ struct hx_bound_step {
     uint32_t self;           /* AWAIT: the member whose flag is not looked at: this rank, unless it awaits that flag alone */
     uint32_t lags;           /* AWAIT: nonzero for the slice one window before */
     uint32_t touches;        /* AWAIT: lines of a slot that the next step reads, fetched while waiting; 0: too many, or none */
-    size_t flag_offset;      /* PUBLISH, AWAIT: of the flag after a control, in calls whose number is a multiple of HX_CALLS_KEPT */
+    size_t flag_offset;      /* PUBLISH, AWAIT: of the flag after a control, in calls whose number is a multiple of calls_kept */
     struct hx_operand dst, src, own; /* REDUCE from SLOT: src is that of the segment's first row */
     size_t bytes, elements;
     const struct hx_step *plan_step;
     /* of an only slice: */
     struct hx_instance *instance;
-    const void **sources; /* REDUCE from slots: [HX_CALLS_KEPT][n], by number of the call; else NULL */
+    const void **sources; /* REDUCE from slots: [calls_kept][n], by number of the call; else NULL */
     int64_t sent, received; /* with pair counts: the place of its block among those that this rank sends, or receives; -1: it does not */
 };
 
@@ -165,7 +165,7 @@ struct hx_run { /* a call under way */
     struct hx_bound *bound;
     uint64_t epoch;   /* call << HX_SLICE_BITS */
     uint64_t stamp;   /* the same, and the signature's bits */
-    unsigned turn;    /* call % HX_CALLS_KEPT */
+    unsigned turn;    /* call % calls_kept */
     size_t flag_turn; /* bytes from the first of the flags to those of this call */
     hx_status_t status;
     const struct hx_bound_step *waits;   /* run_inline: the step that waits; else NULL */
@@ -314,7 +314,7 @@ void hx_adapt_free(struct hx_engine *engine);
 /* For tests: ns that are added to the time of a call by this plan. NULL: none. */
 extern uint64_t (*hx_adapt_extra_ns)(const struct hx_bound *bound);
 
-/* Bytes from the first part of a bank to that of a call; call may be a number modulo HX_CALLS_KEPT. */
+/* Bytes from the first part of a bank to that of a call; call may be a number modulo calls_kept. */
 static inline size_t hx_bank_turn(const struct hx_node *node, const struct hx_bound *bound, uint64_t call)
 {
     return (call & 1) * node->shared->bank_bytes + (call >> 1 & bound->turn_mask) * bound->turn_bytes;

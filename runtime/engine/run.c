@@ -206,7 +206,7 @@ static inline __attribute__((always_inline)) int run_enter(struct hx_run *run, s
     run->bound = bound;
     run->epoch = call << HX_SLICE_BITS;
     run->stamp = run->epoch | bound->signature_bits;
-    run->turn = call % HX_CALLS_KEPT;
+    run->turn = (unsigned)call & (engine->node.shared->calls_kept - 1);
     run->flag_turn = run->turn * sizeof(struct hx_flag);
     run->status = HX_SUCCESS;
     run->waits = NULL;

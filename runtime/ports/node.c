@@ -58,6 +58,7 @@ void hx_shared_dimension(struct hx_shared *shared, int n, int job_ranks, size_t 
     size_t share = page_up(llc_bytes / 4 / (size_t)n), ranks = (size_t)n, at = HEADER_BYTES;
 
     shared->n = n;
+    shared->calls_kept = hx_calls_kept(1); /* until the ranks have met */
     shared->ring_chunk_bytes = 2 * RING_CHUNK_MAX;
     do {
         shared->ring_chunk_bytes /= 2;

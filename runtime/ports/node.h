@@ -44,8 +44,13 @@
 
 #define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
 #define HX_INLINE_BYTES 48
-/* A power of two: a rank may raise flags, and fill short slots, in so many calls before the others leave the first. */
-#define HX_CALLS_KEPT 16
+/* A rank may raise flags, and fill short slots, in so many calls before the others leave the first: a power of two. Ranks that share a core
+ * change less often then. Otherwise more lines only cost more misses of the cache. */
+#define HX_CALLS_KEPT 64 /* at most */
+static inline unsigned hx_calls_kept(double ranks_per_cpu)
+{
+    return ranks_per_cpu > 1 ? HX_CALLS_KEPT : 16;
+}
 #define HX_TURNS_MOST (HX_CALLS_KEPT / 2) /* parts of a bank: each parity of calls has its bank */
 #define HX_SIGNATURES 7 /* of the plans bound last */
 #define HX_SIGNATURE_WORDS 4
@@ -126,7 +131,7 @@ struct hx_control { /* of one rank in one context; written by it alone, but for 
     _Atomic uint64_t asked;     /* 0: this rank asks for nothing; else a number, and 1 + the place in the segment of the rank that it asks */
     _Atomic uintptr_t asked_at; /* for so many bytes at that address of that rank */
     _Atomic uint64_t asked_bytes;
-    struct hx_flag flags[HX_NODE_FLAGS][HX_CALLS_KEPT]; /* index: call number % HX_CALLS_KEPT */
+    struct hx_flag flags[HX_NODE_FLAGS][HX_CALLS_KEPT]; /* index: call number % calls_kept */
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
 };
 _Static_assert(offsetof(struct hx_control, flags) == HX_LINE_BYTES, "what comes before the flags fills one line");
@@ -294,6 +299,7 @@ struct hx_shared { /* the segment, as this process sees it */
     size_t agreement_bytes;                                /* of one rank */
     size_t ring_chunk_bytes, ring_bytes; /* data of one entry; one whole ring */
     size_t bank_bytes;                   /* one rank's slots of one call parity */
+    unsigned calls_kept;                 /* hx_calls_kept of the job */
     /* of a bank: what all ranks can use and stay within half of the last-level cache */
     size_t live_bytes;
 };

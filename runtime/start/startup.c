@@ -179,6 +179,7 @@ static hx_status_t world_build(struct hx_world *world, const struct hx_place *pl
     world->process.job.nranks = world->process.size;
     world->process.job.single_copy = world->process.shared->header->single_copy;
     world->process.job.ranks_per_cpu = world->process.shared->header->milli_per_cpu / 1e3;
+    world->process.shared->calls_kept = hx_calls_kept(world->process.job.ranks_per_cpu);
     world->process.job.constants = world->process.job.single_copy ? world->process.shared->header->constants : (struct hx_constants){0};
     if (hx_share_is_far(world->process.job.constants.line_ns, world->process.env->far_ns))
         world->process.distance.ns = world->process.job.constants.line_ns; /* until this rank has measured its own */
