@@ -13,25 +13,42 @@
 
 /* ---- running ------------------------------------------------------------------------------------------------- */
 
+static hx_status_t parts_run(struct hx_call *call, struct hx_bound *bound)
+{
+    struct hx_engine *engine = &call->comm->engine;
+    struct hx_prepared next = {.bound = bound};
+    hx_status_t status;
+
+    while ((status = hx_call_prepare(engine, call, &next)) == HX_SUCCESS &&
+           (status = hx_engine_run(engine, next.bound, call->name, next.in, next.out)) == HX_SUCCESS && !hx_call_has_ended(engine, call, &status))
+        next.bound = NULL;
+    return status;
+}
+
 /* One that is right, and whose engine is free. bound: by hx_call_known, or NULL. */
 static hx_status_t call_run(struct hx_call *call, struct hx_bound *bound)
 {
-    struct hx_comm *comm = call->comm;
-    struct hx_prepared next = {.bound = bound};
-    hx_status_t status = call->root_knows ? hx_root_counts_open(call) : HX_SUCCESS;
+    hx_status_t status;
 
-    if (status == HX_SUCCESS && comm->members.size == 1) {
+    if (hx_short_blocks_fit(call))
+        return hx_short_blocks_run(call);
+    status = call->root_knows ? hx_root_counts_open(call) : HX_SUCCESS;
+    if (status == HX_SUCCESS && call->comm->members.size == 1) {
         status = hx_call_alone(call);
     } else if (status == HX_SUCCESS && (status = hx_inplace_copy_reserve(call)) == HX_SUCCESS) {
-        call->key = hx_call_key_on(comm, call->key);
-        while ((status = hx_call_prepare(&comm->engine, call, &next)) == HX_SUCCESS &&
-               (status = hx_engine_run(&comm->engine, next.bound, call->name, next.in, next.out)) == HX_SUCCESS &&
-               !hx_call_has_ended(&comm->engine, call, &status))
-            next.bound = NULL;
+        call->key = hx_call_key_on(call->comm, call->key);
+        status = parts_run(call, bound);
     }
     if (call->root_knows)
         hx_root_counts_close(call);
     return status;
+}
+
+hx_status_t hx_call_run(struct hx_call *call)
+{
+    struct hx_bound *bound = hx_call_known(call->comm, call->key);
+
+    return call_run(call, bound && !hx_call_is_ahead(&call->comm->engine, &call->key) ? bound : NULL);
 }
 
 /* ---- HX_CHECK ------------------------------------------------------------------------------------------------- */
@@ -159,11 +176,11 @@ hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **r
     return hx_request_new(call, mode == HX_PERSISTENT, request);
 }
 
-hx_status_t hx_call_make(struct hx_call call, enum hx_mode mode, hx_request_t **request)
+hx_status_t hx_call_make(struct hx_call *call, enum hx_mode mode, hx_request_t **request)
 {
     hx_status_t status;
 
     HX_ENTER();
-    status = hx_call_do(&call, mode, request);
-    return mode == HX_BLOCKING && status == HX_SUCCESS && !call.comm->group ? hx_call_counted(call.comm, status) : status;
+    status = hx_call_do(call, mode, request);
+    return mode == HX_BLOCKING && status == HX_SUCCESS && !call->comm->group ? hx_call_counted(call->comm, status) : status;
 }

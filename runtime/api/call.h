@@ -81,7 +81,7 @@ enum hx_mode { HX_BLOCKING, HX_NONBLOCKING, HX_PERSISTENT };
 /* Check the call, then run it, start it, or keep it. request: for all but HX_BLOCKING. */
 hx_status_t hx_call_do(struct hx_call *call, enum hx_mode mode, hx_request_t **request);
 /* The same, for a thread that comes from outside. */
-hx_status_t hx_call_make(struct hx_call call, enum hx_mode mode, hx_request_t **request);
+hx_status_t hx_call_make(struct hx_call *call, enum hx_mode mode, hx_request_t **request);
 
 /* A blocking call of the program has ended so. */
 static inline hx_status_t hx_call_counted(struct hx_comm *comm, hx_status_t status)
@@ -171,6 +171,13 @@ struct hx_call hx_root_counts_call(const struct hx_call *call);
 hx_status_t hx_root_counts_apply(struct hx_call *call);
 /* At its end: had this rank expected other lengths? */
 hx_status_t hx_root_counts_compare(const struct hx_call *call);
+/* The first rank of whose block the receiving side, if this is it, thinks otherwise, or -1. */
+int hx_root_counts_differing(const struct hx_call *call);
+/* Does it send blocks of one length, without asking for counts? The blocking call that does. */
+int hx_short_blocks_fit(const struct hx_call *call);
+hx_status_t hx_short_blocks_run(struct hx_call *call);
+/* Run a blocking call that is right, now that the engine is free. */
+hx_status_t hx_call_run(struct hx_call *call);
 /* The elements that this rank says the call is about, for the trace. */
 uint64_t hx_call_amount(const struct hx_call *call);
 /* The only rank's result is its input; in place nothing is copied. */
@@ -247,6 +254,8 @@ void hx_request_settle(struct hx_request *request, hx_status_t status);
 
 /* message.c. Start the message of a request, which is active already. */
 void hx_message_start(struct hx_request *request);
+/* Start n messages and wait until all have ended. Returns the first error. An error ends the others too, if the communicator fails. */
+hx_status_t hx_messages_run(struct hx_comm *comm, struct hx_p2p_call *calls, int n);
 /* A message has waited long: does it end with an error? (the function slow of struct hx_wait) */
 void hx_message_stall(struct hx_p2p_call *message);
 /* A message that was looked for has not arrived: will it never? Then the communicator fails. Set by the caller: what hx_p2p_start needs of a

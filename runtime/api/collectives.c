@@ -195,7 +195,9 @@ INLINED hx_status_t run(struct arguments a)
 
 static hx_status_t start(struct arguments a, enum hx_mode mode, hx_request_t **request)
 {
-    return hx_call_make(plain_call(&a), mode, request);
+    struct hx_call call = plain_call(&a);
+
+    return hx_call_make(&call, mode, request);
 }
 
 static struct hx_pair_counts pair_counts_of(const struct arguments *a)
@@ -208,9 +210,15 @@ static struct hx_pair_counts pair_counts_of(const struct arguments *a)
 /* The forms of a collective with counts. */
 static hx_status_t make(struct arguments a, enum hx_mode mode, hx_request_t **request)
 {
-    return hx_call_make(a.coll == HX_COLL_ALLTOALLV       ? hx_call_of_pairs(a.name, a.comm, a.in, a.out, a.dtype, pair_counts_of(&a))
-                        : hx_coll_is_rooted(a.coll) ? root_counts_call(&a)
-                                                    : blocks_call(&a), mode, request);
+    struct hx_call call;
+
+    if (a.coll == HX_COLL_ALLTOALLV)
+        call = hx_call_of_pairs(a.name, a.comm, a.in, a.out, a.dtype, pair_counts_of(&a));
+    else if (hx_coll_is_rooted(a.coll))
+        call = root_counts_call(&a);
+    else
+        call = blocks_call(&a);
+    return hx_call_make(&call, mode, request);
 }
 
 /* A barrier sends and receives a token. */

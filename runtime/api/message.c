@@ -105,19 +105,33 @@ static hx_status_t status_tell(const struct hx_p2p_call *call)
     return hx_comm_fail(comm, call->status);
 }
 
-static hx_status_t call_await(struct hx_comm *comm, struct hx_p2p_call *call)
+static void call_await(struct hx_comm *comm, struct hx_p2p_call *call)
 {
-    struct hx_process *process = &comm->world->process;
     const struct hx_wait wait = {ended_look, ended_stall, call, *comm->members.timeout_s, &call->wait_clock};
 
-    comm->messages++;
-    hx_p2p_start(process, call);
     while (call->state != HX_P2P_ENDED)
-        if (hx_wait_until(&process->waiter, &wait) != HX_SUCCESS && call->state != HX_P2P_ENDED)
+        if (hx_wait_until(&comm->world->process.waiter, &wait) != HX_SUCCESS && call->state != HX_P2P_ENDED)
             hx_message_late(call);
+}
+
+hx_status_t hx_messages_run(struct hx_comm *comm, struct hx_p2p_call *calls, int n)
+{
+    struct hx_process *process = &comm->world->process;
+    hx_status_t status = HX_SUCCESS;
+
+    if (n == 0)
+        return HX_SUCCESS;
+    comm->messages++;
+    for (int i = 0; i < n; i++)
+        hx_p2p_start(process, &calls[i]);
+    for (int i = 0; i < n; i++) {
+        call_await(comm, &calls[i]);
+        const hx_status_t ended = status_tell(&calls[i]);
+        status = status == HX_SUCCESS ? ended : status;
+    }
     comm->messages--;
     hx_stand_clear(process);
-    return status_tell(call);
+    return status;
 }
 
 /* ---- entry ---------------------------------------------------------------------------------------------------- */
@@ -170,7 +184,7 @@ static hx_status_t message_do(const struct arguments *a, struct hx_comm *comm, e
         return status;
     call_set(&message, a, comm);
     if (mode == HX_BLOCKING)
-        return (status = hx_notice_refuse(a->name)) == HX_SUCCESS ? call_await(comm, &message) : hx_comm_fail(comm, status);
+        return (status = hx_notice_refuse(a->name)) == HX_SUCCESS ? hx_messages_run(comm, &message, 1) : hx_comm_fail(comm, status);
     if (!request)
         return hx_comm_fail(comm, hx_fail(HX_ERR_ARG, "%s: request is NULL", a->name));
     call = (struct hx_call){.name = a->name, .comm = comm, .key = hx_call_key_of(HX_COLL_BARRIER, a->dtype, HX_SUM, 0, a->count),

@@ -8,6 +8,8 @@
  * The sending side decides the lengths. If a receiving rank expects other lengths, it receives into memory of Hierax and returns
  * HX_ERR_ARG. So the rank's buffers are not overwritten, no rank waits for ever, and the communicator stays usable.
  *
+ * Blocking calls between ranks of one node do without: short_blocks.c.
+ *
  * Cost: a small all-gather of 8 bytes for each rank, or a broadcast of 16. A persistent call has this cost only at its first start.
  */
 #include "runtime/api/call.h"
@@ -83,8 +85,7 @@ struct hx_call hx_root_counts_call(const struct hx_call *call)
         .key = hx_call_key_for(scatters ? HX_FOR_SCATTERV : HX_FOR_GATHERV, hx_about_rooted(call->key.dtype, root), key)};
 }
 
-/* The first rank of whose block the receiving side, if this is it, thinks otherwise, or -1. */
-static int differing(const struct hx_call *call)
+int hx_root_counts_differing(const struct hx_call *call)
 {
     int n = call->comm->members.size;
 
@@ -110,7 +111,7 @@ hx_status_t hx_root_counts_apply(struct hx_call *call)
         return status;
     }
     call->counted = 1;
-    if (differing(call) >= 0) {
+    if (hx_root_counts_differing(call) >= 0) {
         for (int r = 0; r < n; r++)
             all += call->key.coll == HX_COLL_GATHER || r == call->comm->members.rank ? call->counts[r] : 0;
         if (!(call->scrap = malloc(all * bytes + 1))) {
@@ -127,7 +128,7 @@ hx_status_t hx_root_counts_apply(struct hx_call *call)
 
 hx_status_t hx_root_counts_compare(const struct hx_call *call)
 {
-    int r = call->root_knows ? differing(call) : -1;
+    int r = call->root_knows ? hx_root_counts_differing(call) : -1;
 
     if (r < 0)
         return HX_SUCCESS;

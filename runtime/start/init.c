@@ -60,7 +60,7 @@ static hx_status_t world_close(struct hx_world *world, const char *name, int *st
     if (world->process.env->stats)
         hx_stats_tell(world, failed);
     if (!failed)
-        status = hx_call_make((struct hx_call){.name = name, .comm = world->comms, .in = token, .out = token,
+        status = hx_call_make(&(struct hx_call){.name = name, .comm = world->comms, .in = token, .out = token,
                                                .key = hx_call_key_barrier(HX_FOR_FINALIZE)}, HX_BLOCKING, NULL);
     if (status == HX_ERR_MISMATCH && !world->comms->members.failed) { /* by HX_CHECK: the others go on */
         if (HX_TRACING)

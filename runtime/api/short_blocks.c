@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A blocking gatherv or scatterv between ranks of one node. No rank has to know the counts of all: the call is a gather or scatter of blocks
+ * of one length. Such a block holds the count, as the sending side says, and the elements, if they fit. If they do not, the two ranks send
+ * them as a message of their own. So short blocks take one call, and the ranks that begin it run ahead of the others.
+ *
+ * What root_counts.c says of counts that do not match holds here too.
+ *
+ * Cost: a gather or scatter of HX_SHORT_BLOCK_BYTES for each rank; a message for each longer block.
+ */
+#include "runtime/api/call.h"
+#include "runtime/base/memcpy.h"
+#include "runtime/engine/signature.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define HX_SHORT_BLOCK_BYTES 256
+#define TAG -2 /* no message of the program has it */
+
+struct block {
+    uint64_t count; /* more than an address space holds: nobody sends the elements */
+    unsigned char data[HX_SHORT_BLOCK_BYTES - sizeof(uint64_t)];
+};
+
+/* A call under way. */
+struct shorts {
+    struct hx_call *call;
+    int gathers, is_root;
+    size_t elem_bytes, most_short, most_sane; /* elements that fit a block, and an address space */
+    struct block mine, *blocks; /* on the root, of all ranks */
+    struct hx_p2p_call *rests;  /* messages of longer blocks; NULL: there are none yet */
+    int nrests;
+    int absurd; /* the rank that has named a count beyond the address space, or -1 */
+};
+
+/* Where the block of a rank is in the root's vector, in bytes. *next: where the one after it is, if there are no displacements. */
+static size_t place(const struct shorts *s, int rank, size_t *next)
+{
+    const struct hx_call *call = s->call;
+    const size_t at = call->root_displs ? call->root_displs[rank] : *next;
+
+    *next += call->root_counts[rank];
+    return at * s->elem_bytes;
+}
+
+/* ---- before ---------------------------------------------------------------------------------------------------- */
+
+static void block_fill(const struct shorts *s, struct block *block, uint64_t count, const void *from)
+{
+    block->count = count;
+    if (count && count <= s->most_short)
+        hx_memcpy(block->data, from, count * s->elem_bytes);
+}
+
+static void blocks_fill(struct shorts *s)
+{
+    const struct hx_call *call = s->call;
+    const int n = call->comm->members.size;
+    size_t next = 0, sum = 0;
+    int fits = 1;
+
+    for (int r = 0; r < n; r++)
+        fits = fits && call->root_counts[r] <= s->most_sane && (sum += call->root_counts[r]) <= s->most_sane;
+    for (int r = 0; r < n; r++) {
+        const size_t at = place(s, r, &next);
+        block_fill(s, &s->blocks[r], fits ? call->root_counts[r] : UINT64_MAX, (const unsigned char *)call->in + at);
+    }
+}
+
+/* ---- after ----------------------------------------------------------------------------------------------------- */
+
+static hx_status_t rest_add(struct shorts *s, int sending, int rank, uint64_t count, void *at)
+{
+    struct hx_call *call = s->call;
+    const size_t most = s->is_root ? (size_t)call->comm->members.size : 1;
+
+    if (count <= s->most_short || count > s->most_sane)
+        return HX_SUCCESS;
+    if (!s->rests && !(s->rests = malloc(most * sizeof(*s->rests)))) {
+        hx_fail(HX_ERR_NOMEM, "%s: no memory for messages of %zu ranks", call->name, most);
+        return hx_comm_break(call->comm, HX_ERR_NOMEM);
+    }
+    s->rests[s->nrests++] = (struct hx_p2p_call){.members = &call->comm->members, .name = call->name, .sending = sending, .rank = rank,
+                                                 .tag = TAG, .dtype = hx_dtype_code(call->key.dtype), .base = at,
+                                                 .bytes = count * s->elem_bytes};
+    return HX_SUCCESS;
+}
+
+/* A block from another rank. to: where it belongs. */
+static hx_status_t block_take(struct shorts *s, int rank, const struct block *block, void *to)
+{
+    void *at = s->call->scrap ? s->call->scrap : to;
+
+    if (block->count && block->count <= s->most_short)
+        hx_memcpy(at, block->data, block->count * s->elem_bytes);
+    return rest_add(s, 0, rank, block->count, at);
+}
+
+static void own_copy(const struct shorts *s, void *to, const void *from)
+{
+    if (!s->call->scrap && s->absurd < 0 && to != from && s->call->said_count)
+        hx_memcpy(to, from, s->call->said_count * s->elem_bytes);
+}
+
+/* If the counts do not match, what arrives is dropped. */
+static hx_status_t scrap_open(struct shorts *s, const struct block *blocks, int n)
+{
+    struct hx_call *call = s->call;
+    uint64_t most = 1;
+
+    if (hx_root_counts_differing(call) < 0)
+        return HX_SUCCESS;
+    for (int i = 0; i < n; i++)
+        most = blocks[i].count > most && blocks[i].count <= s->most_sane ? blocks[i].count : most;
+    if ((call->scrap = malloc(most * s->elem_bytes)))
+        return HX_SUCCESS;
+    hx_fail(HX_ERR_NOMEM, "%s: no memory to discard %zu bytes: the counts on the ranks do not match", call->name, (size_t)most * s->elem_bytes);
+    return hx_comm_break(call->comm, HX_ERR_NOMEM);
+}
+
+static hx_status_t gathered(struct shorts *s)
+{
+    struct hx_call *call = s->call;
+    const int n = call->comm->members.size;
+    hx_status_t status;
+    size_t next = 0;
+
+    if (!s->is_root) {
+        s->absurd = call->said_count > s->most_sane ? call->comm->members.rank : -1;
+        return rest_add(s, 1, call->key.root, call->said_count, (void *)(uintptr_t)call->in);
+    }
+    for (int r = 0; r < n; r++) {
+        call->counts[r] = s->blocks[r].count;
+        s->absurd = s->absurd < 0 && call->counts[r] > s->most_sane ? r : s->absurd;
+    }
+    status = scrap_open(s, s->blocks, n);
+    for (int r = 0; r < n && status == HX_SUCCESS; r++) {
+        unsigned char *to = (unsigned char *)call->out + place(s, r, &next);
+        if (r == call->key.root)
+            own_copy(s, to, call->in);
+        else
+            status = block_take(s, r, &s->blocks[r], to);
+    }
+    return status;
+}
+
+static hx_status_t scattered(struct shorts *s)
+{
+    struct hx_call *call = s->call;
+    const int n = call->comm->members.size;
+    hx_status_t status;
+    size_t next = 0;
+
+    call->counts[call->comm->members.rank] = s->mine.count;
+    s->absurd = s->mine.count > s->most_sane ? call->key.root : -1;
+    if ((status = scrap_open(s, &s->mine, 1)) != HX_SUCCESS)
+        return status;
+    if (!s->is_root)
+        return block_take(s, call->key.root, &s->mine, call->out);
+    for (int r = 0; status == HX_SUCCESS && s->absurd < 0 && r < n; r++) {
+        unsigned char *from = (unsigned char *)(uintptr_t)call->in + place(s, r, &next);
+        if (r != call->key.root)
+            status = rest_add(s, 1, r, call->root_counts[r], from);
+        else if (call->inplace_copy != HX_INPLACE_COPY_OUT)
+            own_copy(s, call->out, from);
+    }
+    return status;
+}
+
+/* ---- the call -------------------------------------------------------------------------------------------------- */
+
+static hx_status_t blocks_move(struct shorts *s)
+{
+    const struct hx_call *call = s->call;
+    const struct hx_call_key key =
+        hx_call_key_for(s->gathers ? HX_FOR_GATHERV : HX_FOR_SCATTERV, hx_about_rooted(call->key.dtype, call->key.root),
+                        hx_call_key_of(call->key.coll, HX_BYTE, HX_SUM, call->key.root, sizeof(struct block)));
+    const void *in = s->gathers ? &s->mine : s->blocks;
+    void *out = s->gathers ? s->blocks : &s->mine;
+    struct hx_engine *engine = &call->comm->engine;
+    struct hx_bound *bound = hx_call_known(call->comm, key);
+
+    if (bound && !hx_call_is_ahead(engine, &key))
+        return hx_engine_run(engine, bound, call->name, in, out);
+    return hx_call_run(&(struct hx_call){.name = call->name, .comm = call->comm, .key = key, .in = in, .out = out});
+}
+
+static hx_status_t run(struct shorts *s)
+{
+    struct hx_call *call = s->call;
+    hx_status_t status;
+
+    if (s->gathers)
+        block_fill(s, &s->mine, call->said_count, call->in);
+    else if (s->is_root)
+        blocks_fill(s);
+    if ((status = blocks_move(s)) != HX_SUCCESS || (status = s->gathers ? gathered(s) : scattered(s)) != HX_SUCCESS ||
+        (status = hx_messages_run(call->comm, s->rests, s->nrests)) != HX_SUCCESS)
+        return status;
+    if (s->absurd < 0)
+        return hx_root_counts_compare(call);
+    return hx_comm_fail(call->comm, hx_fail(HX_ERR_ARG, "%s: a count on rank %d, of %zu-byte elements, is more than an address space holds",
+                                            call->name, s->absurd, hx_dtype_bytes(call->key.dtype)));
+}
+
+int hx_short_blocks_fit(const struct hx_call *call)
+{
+    const struct hx_members *members = &call->comm->members;
+    return call->root_knows && !call->counted && members->size > 1 && members->local_n == members->size;
+}
+
+hx_status_t hx_short_blocks_run(struct hx_call *call)
+{
+    const size_t n = (size_t)call->comm->members.size, elem_bytes = hx_dtype_bytes(call->key.dtype);
+    struct shorts s = {.call = call, .gathers = call->key.coll == HX_COLL_GATHER, .is_root = call->comm->members.rank == call->key.root,
+                       .elem_bytes = elem_bytes, .most_short = sizeof(s.mine.data) / elem_bytes, .most_sane = (SIZE_MAX >> 16) / elem_bytes,
+                       .absurd = -1};
+    hx_status_t status;
+
+    call->inplace_copy_bytes = n * (sizeof(*call->counts) + (s.is_root ? sizeof(*s.blocks) : 0)); /* nothing else is copied */
+    if ((status = hx_inplace_copy_reserve(call)) != HX_SUCCESS)
+        return status;
+    call->counts = call->memory;
+    s.blocks = (struct block *)(void *)(call->counts + n);
+    status = run(&s);
+    free(s.rests);
+    free(call->scrap);
+    call->counts = NULL;
+    call->scrap = NULL;
+    return status;
+}
