@@ -4,6 +4,7 @@
  *   types    every type x operation, a few counts        counts   a few types, every count
  *   short    a bit of both (for forced algorithms)       bits     float results equal on all ranks; prints their hash
  *   ahead    roots that run ahead of slow ranks          names    no job: prints every algorithm's name
+ *   short_blocks   on one node a gatherv or scatterv waits only for ranks that give this one something
  * Inputs are a function of (rank, element), so that every rank computes what all others contribute.
  */
 #include "elements.h"
@@ -582,6 +583,34 @@ static void run_short(void)
 
 /* Roots that send and go on, and a rank that comes late: nothing may be overwritten before it was read, nor taken for a
  * later call's. The root stays the same for a while, longer than match ids of calls are told apart. */
+/* Rank 0 begins its calls once the last rank has ended as many. */
+static void gatherv_ahead(void)
+{
+    const int last = size - 1;
+    char token = 0;
+
+    if (rank == 0 && hx_recv(&token, 1, HX_BYTE, last, 0, world) != HX_SUCCESS)
+        die("hx_recv");
+    for (int i = 0; i < 10; i++)
+        gatherv_call(HX_INT32, HX_SUM, 20, i % 3, 0, i % 2, i % 4 / 2);
+    if (rank == last && hx_send(&token, 1, HX_BYTE, 0, 0, world) != HX_SUCCESS)
+        die("hx_send");
+}
+
+/* Rank 0 ends its calls before the last rank begins one. */
+static void scatterv_ahead(void)
+{
+    const int last = size - 1;
+    char token = 0;
+
+    if (rank == last && hx_recv(&token, 1, HX_BYTE, 0, 0, world) != HX_SUCCESS)
+        die("hx_recv");
+    for (int i = 0; i < 10; i++)
+        scatterv_call(HX_INT32, HX_SUM, 20, i % 3, 0, i % 2, i % 4 / 2);
+    if (rank == 0 && hx_send(&token, 1, HX_BYTE, last, 0, world) != HX_SUCCESS)
+        die("hx_send");
+}
+
 static void run_ahead(void)
 {
     static const size_t counts[] = {1, 5, 1, 3000, 40, 1, 70000, 2};
@@ -692,8 +721,11 @@ int main(int argc, char **argv)
         run_bits();
     } else if (!strcmp(mode, "ahead")) {
         run_ahead();
+    } else if (!strcmp(mode, "short_blocks")) {
+        gatherv_ahead();
+        scatterv_ahead();
     } else {
-        fprintf(stderr, "collectives: mode \"%s\"; choose types, counts, short, bits, ahead or names\n", mode);
+        fprintf(stderr, "collectives: mode \"%s\"; choose types, counts, short, bits, ahead, short_blocks or names\n", mode);
         return 2;
     }
     if (hx_barrier(world) != HX_SUCCESS)

@@ -63,6 +63,9 @@ done
 for shape in 1:1 3:1 4:2 5:5; do
     passes collectives "${shape%:*}" "${shape#*:}" ahead
 done
+for n in 2 4 8; do
+    passes collectives $n 1 short_blocks HX_TIMEOUT=10
+done
 passes collectives 4 1 ahead HX_BCAST=nary HX_ALLGATHER=mesh
 for lanes in 1 2 3; do
     passes collectives 6 2 short HX_LANES=$lanes HX_SLICE=4K HX_CHUNK=4K
