@@ -16,6 +16,7 @@
 
 #define SETS 16
 #define WAYS 4
+#define WARM_MOST 16
 
 /* One kind of call. Its signature is the same on all ranks, unlike its key: a datatype of the program's own has a number on each rank. */
 struct hx_kind {
@@ -47,10 +48,12 @@ static hx_status_t rival_choose(const struct hx_engine *engine, const struct hx_
     return hx_registry.planner->rival(engine->members->planner, bound->plan, bound->traits, bound->sizes.count, bound->elem_bytes, number, choice);
 }
 
-/* Calls of a plan that fill all parts of both banks: the same on all ranks. */
+/* Calls of a plan that fill all parts of both banks: the same on all ranks. If there are more parts than WARM_MOST, all are short. */
 static uint32_t warm_of(const struct hx_choice *choice)
 {
-    return choice->slot_bytes ? HX_BANKS * (choice->turns ? choice->turns : 1) : 0;
+    const uint32_t turns = choice->turns ? choice->turns : 1, all = choice->slot_bytes ? HX_BANKS * turns : 0;
+
+    return all < WARM_MOST ? all : WARM_MOST;
 }
 
 hx_status_t hx_adapt_bind(struct hx_engine *engine, struct hx_bound *bound, const struct hx_choice *chosen, struct hx_traits traits)
