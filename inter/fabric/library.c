@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ static const struct {
 
 static char missing[512]; /* "": it is loaded */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_int has_started;
 
 static void load(void)
 {
@@ -57,6 +59,26 @@ static void load(void)
     hx_libfabric_prepare(calls.version());
 }
 
+/* libfabric starts in the first call of fi_getinfo. */
+static int getinfo_first(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+                         struct fi_info **info)
+{
+    static pthread_mutex_t starts = PTHREAD_MUTEX_INITIALIZER;
+    const void *function;
+    int rc;
+
+    memcpy(&function, &calls.getinfo, sizeof(function));
+    pthread_mutex_lock(&starts);
+    if (!has_started)
+        hx_kernel_symbols_hide(function);
+    rc = calls.getinfo(version, node, service, flags, hints, info);
+    if (!has_started)
+        hx_kernel_symbols_show();
+    has_started = 1;
+    pthread_mutex_unlock(&starts);
+    return rc;
+}
+
 const char *hx_libfabric_missing(void)
 {
     pthread_once(&once, load);
@@ -71,7 +93,9 @@ static int is_loaded(void)
 int hx_libfabric_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
                          struct fi_info **info)
 {
-    return is_loaded() ? calls.getinfo(version, node, service, flags, hints, info) : -ELIBACC;
+    if (!is_loaded())
+        return -ELIBACC;
+    return (has_started ? calls.getinfo : getinfo_first)(version, node, service, flags, hints, info);
 }
 
 void hx_libfabric_freeinfo(struct fi_info *info)

@@ -17,6 +17,9 @@
 
 /* provider.c: set libfabric's own variables. First before it is loaded, with version 0, then once its version is known. */
 void hx_libfabric_prepare(uint32_t version);
+/* kernel_symbols.c: between these calls libfabric starts, and does not find the kernel's list of symbols. of_libfabric: a function of it. */
+void hx_kernel_symbols_hide(const void *of_libfabric);
+void hx_kernel_symbols_show(void);
 const char *hx_libfabric_missing(void); /* why the library cannot be loaded; NULL: it is loaded */
 /* -ELIBACC: the library cannot be loaded. */
 int hx_libfabric_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,

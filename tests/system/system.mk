@@ -22,7 +22,7 @@ dist_tests_list += tests/system/finish.sh tests/system/pidspaces.sh tests/system
 noinst_PROGRAMS += tests/system/forger
 dist_tests_list += tests/system/forged.sh tests/system/crowded.sh tests/system/libfabric.sh
 dist_tests_list += tests/system/startup.sh tests/system/strangers.sh tests/system/tracer.sh
-EXTRA_DIST += tests/system/common.sh tests/system/refuse.c tests/system/strangers.py
+EXTRA_DIST += tests/system/common.sh tests/system/refuse.c tests/system/start_calls.c tests/system/strangers.py
 
 noinst_PROGRAMS += tests/system/gates
 dist_tests_list += tests/system/gates.sh
