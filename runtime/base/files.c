@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -30,12 +31,29 @@ int hx_files_allow(int files)
     return limit.rlim_cur < INT_MAX ? (int)limit.rlim_cur : INT_MAX;
 }
 
+/* One call of the kernel, not 64. Without events poll reports only which numbers are not open; it takes no more than the limit of open files. */
+uint64_t hx_files_look(int first)
+{
+    struct pollfd files[64];
+    uint64_t open = 0;
+    int looked;
+
+    for (int i = 0; i < 64; i++)
+        files[i] = (struct pollfd){.fd = first + i};
+    do
+        looked = poll(files, 64, 0);
+    while (looked < 0 && errno == EINTR);
+    for (int i = 0; i < 64; i++)
+        open |= (uint64_t)(looked < 0 ? fcntl(first + i, F_GETFD) >= 0 : !(files[i].revents & POLLNVAL)) << i;
+    return open;
+}
+
 int hx_files_open(void)
 {
     int most = hx_files_allow(0), n = 0;
 
-    for (int fd = 0; fd < most && fd < LOOK_FILES; fd++)
-        n += fcntl(fd, F_GETFD) >= 0;
+    for (int fd = 0; fd < most && fd < LOOK_FILES; fd += 64)
+        n += __builtin_popcountll(hx_files_look(fd));
     return n;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Descriptors that other libraries have opened: see sockets.h. */
 #include "runtime/base/sockets.h"
+#include "runtime/base/files.h"
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/time.h>
@@ -16,13 +17,13 @@ static int is_ip(const struct sockaddr_storage *name)
 
 void hx_files_visit(hx_file_is_t *is, const void *ctx, void (*visit)(int fd))
 {
-    for (int fd = 0, end = GAP; fd < end; fd++) {
-        if (fcntl(fd, F_GETFD) < 0)
-            continue;
-        end = fd + GAP;
-        if (is(ctx, fd))
-            visit(fd);
-    }
+    for (int first = 0, end = GAP; first < end; first += 64)
+        for (uint64_t open = hx_files_look(first); open != 0; open &= open - 1) {
+            const int fd = first + __builtin_ctzll(open);
+            end = fd + GAP;
+            if (is(ctx, fd))
+                visit(fd);
+        }
 }
 
 int hx_socket_names(int fd, struct sockaddr_storage *local, struct sockaddr_storage *peer)
