@@ -25,6 +25,11 @@ struct hx_place {
     uint64_t bound_mask[HX_PLACE_MASK_WORDS];
 };
 
+/* hwloc loads all its plugins when it starts, with the libraries of displays and accelerators that they need, before it can be told that they
+ * are not needed. It leaves out those that this variable names. */
+#define HX_HWLOC_WITHOUT "HWLOC_PLUGINS_BLACKLIST"
+#define HX_HWLOC_UNNEEDED "hwloc_cuda,hwloc_nvml,hwloc_rsmi,hwloc_levelzero,hwloc_opencl,hwloc_gl,hwloc_pci,hwloc_xml_libxml"
+
 /* xml: NULL for this machine; else a captured hwloc XML file or a synthetic description ("pack:2 l3:4 core:6 pu:1"). cgroup_root:
  * for tests, a folder with captured proc/self/cgroup, proc/thread-self/status and sys/fs/cgroup/...; NULL: this machine's, or no
  * limits if xml is given. devices: with the I/O devices, which hx_nic_distances and hx_nic_numa_os need; hwloc takes several times as

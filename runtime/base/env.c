@@ -314,6 +314,25 @@ const char *hx_env_launcher(const char *name)
     return value && *value ? value : NULL;
 }
 
+char *hx_env_lend(const char *name, const char *value)
+{
+    static char *mine; /* emptied by hx_env_take_back: setenv would not fill it again */
+    char *there = getenv(name);
+
+    if (!there && setenv(name, value, 0) == 0)
+        return mine = getenv(name);
+    if (!there || there != mine)
+        return NULL;
+    *mine = *value;
+    return mine;
+}
+
+void hx_env_take_back(char *lent)
+{
+    if (lent)
+        *lent = 0;
+}
+
 /* ---- listing */
 
 /* The settings of a row and after that have one help: those of all collectives. */

@@ -64,6 +64,12 @@ int hx_secret_is_hidden(const char *secret);
 /* A variable of others (PMI_*, PMIX_*, SLURM_*, HOME, XDG_CACHE_HOME), or NULL when it is unset or empty. */
 const char *hx_env_launcher(const char *name);
 
+/* A variable that another library reads while it starts. hx_env_lend sets it, unless the environment has it. Returns what hx_env_take_back
+ * makes empty, in place, because unsetenv moves memory that other threads read; NULL: it is not set. For one name and value only. Not by
+ * several threads at once. */
+char *hx_env_lend(const char *name, const char *value);
+void hx_env_take_back(char *lent);
+
 /* All JOB settings as one line of text "HX_A=x HX_B=y" (values percent-encoded), and back: rank 0 packs, others unpack
  * over their own values. pack returns the length in bytes, as snprintf does. Text that is broken or from a Hierax with
  * other settings is HX_ERR_BOOTSTRAP; a value that this rank's user set otherwise warns. */

@@ -36,9 +36,14 @@ static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_topo *topo;
     hx_status_t status;
+    char *lent;
+    int failed;
 
     *place = (struct hx_place){0};
-    if (hx_topo_open(NULL, NULL, 0, &topo, error) < 0)
+    lent = hx_env_lend(HX_HWLOC_WITHOUT, HX_HWLOC_UNNEEDED);
+    failed = hx_topo_open(NULL, NULL, 0, &topo, error) < 0;
+    hx_env_take_back(lent);
+    if (failed)
         return hx_fail(HX_ERR_NOMEM, "%s", error);
     hx_topo_place(topo, place);
     status = hx_progress_core_check(env, topo);

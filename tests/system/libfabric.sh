@@ -18,6 +18,7 @@ if [ -z "${TEST_SANITIZER:-}" ] && ${CC:-cc} -shared -fPIC -D_GNU_SOURCE -o "$tm
     timeout 60 "$run" -n 2 --nodes 2 -- env START_CALLS="$tmp/calls" LD_PRELOAD="$tmp/start_calls.so" "$here/actor" init >"$tmp/out" 2>"$tmp/err" ||
         { fail "start_calls: exit $?"; cat "$tmp/err" >&2; }
     [ "$(grep -c . "$tmp/calls")" = 2 ] || fail "2 ranks, not: $(cat "$tmp/calls")"
+    [ "$(grep -c ' plugins 0$' "$tmp/calls")" = 2 ] || fail "hwloc loads plugins: $(cat "$tmp/calls")"
     [ "$(awk '$4 >= 64' "$tmp/calls")" = "" ] || fail "each number is looked at for a descriptor by itself: $(cat "$tmp/calls")"
     if ! ls /sys/class/infiniband/* >/dev/null 2>&1; then
         [ "$(grep -c '^kallsyms 0 ' "$tmp/calls")" = 2 ] || fail "without an RDMA device libfabric reads the kernel's symbols: $(cat "$tmp/calls")"
