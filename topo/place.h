@@ -25,8 +25,8 @@ struct hx_place {
     uint64_t bound_mask[HX_PLACE_MASK_WORDS];
 };
 
-/* hwloc loads all its plugins when it starts, with the libraries of displays and accelerators that they need, before it can be told that they
- * are not needed. It leaves out those that this variable names. */
+/* hwloc loads all its plugins when it starts, with the libraries of displays and accelerators that they need. It leaves out those that this
+ * variable names. */
 #define HX_HWLOC_WITHOUT "HWLOC_PLUGINS_BLACKLIST"
 #define HX_HWLOC_UNNEEDED "hwloc_cuda,hwloc_nvml,hwloc_rsmi,hwloc_levelzero,hwloc_opencl,hwloc_gl,hwloc_pci,hwloc_xml_libxml"
 

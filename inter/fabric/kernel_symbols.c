@@ -2,7 +2,7 @@
 /*
  * The verbs provider reads /proc/kallsyms, twice, when libfabric starts. It wants to know whether the kernel lets RDMA devices reach the memory
  * of GPUs. Each rank spends 0.17 s of a core on it, because the kernel writes several MB, 1 KiB for each call. libfabric has no
- * setting against it. Where the host has no RDMA device the answer is of no use. So there the file is hidden from libfabric while it starts:
+ * setting against it. If the host has no RDMA device, the answer is of no use. Then the file is hidden from libfabric while it starts:
  *
  *   libfabric --> its entry for fopen --> hiding_fopen --> fopen
  *
@@ -36,7 +36,7 @@
 typedef FILE *opens_t(const char *, const char *);
 
 static struct {
-    ElfW(Addr) base; /* where libfabric is loaded */
+    ElfW(Addr) base; /* the address at which libfabric is loaded */
     _Atomic(opens_t *) *entry; /* of fopen; NULL: not found */
     opens_t *before;
     char *page; /* that holds the entry, if it must be made writable */
@@ -64,7 +64,7 @@ static int has_devices(void)
     return found;
 }
 
-/* What an entry of the dynamic section points to; glibc has added the base. */
+/* The memory to which an entry of the dynamic section points; glibc has added the base. */
 static const void *target(const ElfW(Dyn) *dynamic, ElfW(Sxword) tag, size_t *value)
 {
     for (; dynamic->d_tag != DT_NULL && dynamic->d_tag != tag;)
