@@ -73,11 +73,71 @@ int hxmpi_side_open(struct hxmpi_side *side, const void *buffer, size_t count, M
     return 1;
 }
 
+struct range {
+    size_t first, end;
+};
+
+static int by_first(const void *a, const void *b)
+{
+    const struct range *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static int overlap(const struct hxmpi_side *side)
+{
+    struct range *ranges;
+    size_t end = 0;
+    int used = 0, found = 0, in_order = 1;
+
+    for (int i = 0; i < side->blocks && in_order; i++)
+        if (side->counts[i]) {
+            in_order = side->displs[i] >= end;
+            end = side->displs[i] + side->counts[i];
+        }
+    if (in_order)
+        return 0;
+    if (!(ranges = malloc((size_t)side->blocks * sizeof(*ranges))))
+        return 1;
+    for (int i = 0; i < side->blocks; i++)
+        if (side->counts[i])
+            ranges[used++] = (struct range){side->displs[i], side->displs[i] + side->counts[i]};
+    qsort(ranges, (size_t)used, sizeof(*ranges), by_first);
+    for (int i = 1; i < used && !found; i++)
+        found = ranges[i].first < ranges[i - 1].end;
+    free(ranges);
+    return found;
+}
+
+/* Find the places of the blocks: in the program's memory, or one after the other in a copy. Displacements of the program are in units of
+ * so many bytes. Programs receive blocks that overlap, although MPI forbids it. Hierax refuses such blocks, so they need a copy too: then
+ * the block of the highest rank is the last that is stored. */
+static int places_find(struct hxmpi_side *side, int rows, MPI_Aint unit)
+{
+    MPI_Aint least = PTRDIFF_MAX;
+
+    for (int i = 0; i < side->blocks; i++) {
+        least = side->counts[i] && side->user_displs[i] < least ? side->user_displs[i] : least;
+        side->bytes += side->counts[i];
+    }
+    for (int i = 0; i < side->blocks && rows; i++)
+        side->displs[i] = side->counts[i] ? (size_t)((side->user_displs[i] - least) * unit) : 0;
+    if (rows && !((side->flags & HXMPI_STORE) && overlap(side))) {
+        side->data = side->bytes ? side->user + least * unit : side->user;
+        return 1;
+    }
+    for (int i = 0; i < side->blocks; i++)
+        side->displs[i] = i ? side->displs[i - 1] + side->counts[i - 1] : 0;
+    if (!copy_make(side))
+        return 0;
+    if (side->flags & HXMPI_LOAD)
+        blocks_pack(side, 1);
+    return 1;
+}
+
 int hxmpi_side_open_blocks(struct hxmpi_side *side, const void *buffer, int blocks, const size_t *counts, const MPI_Aint *displs,
                            MPI_Datatype type, int flags)
 {
     const int row = side_begin(side, buffer, type, flags);
-    MPI_Aint least = PTRDIFF_MAX;
 
     side->counts = malloc((size_t)blocks * 2 * sizeof(*side->counts));
     if (!side->counts)
@@ -87,27 +147,13 @@ int hxmpi_side_open_blocks(struct hxmpi_side *side, const void *buffer, int bloc
     side->user_displs = displs;
     side->blocks = blocks;
     for (int i = 0; i < blocks; i++)
-        least = counts[i] && displs[i] < least ? displs[i] : least;
-    for (int i = 0; i < blocks; i++) {
         side->counts[i] = counts[i] * side->element;
-        side->displs[i] = !row ? side->bytes : counts[i] ? (size_t)((displs[i] - least) * side->extent) : 0;
-        side->bytes += side->counts[i];
-    }
-    if (row) {
-        side->data = side->bytes ? side->user + least * side->extent : side->user;
-        return 1;
-    }
-    if (!copy_make(side))
-        return 0;
-    if (flags & HXMPI_LOAD)
-        blocks_pack(side, 1);
-    return 1;
+    return places_find(side, row, side->extent);
 }
 
 int hxmpi_side_open_types(struct hxmpi_side *side, const void *buffer, int blocks, const size_t *counts, const MPI_Aint *displs,
                           const MPI_Datatype *types, int flags)
 {
-    MPI_Aint least = PTRDIFF_MAX;
     int rows = 1;
 
     *side = (struct hxmpi_side){.data = (void *)buffer, .user = (char *)buffer, .type = MPI_DATATYPE_NULL, .flags = flags, .blocks = blocks,
@@ -120,27 +166,13 @@ int hxmpi_side_open_types(struct hxmpi_side *side, const void *buffer, int block
     for (int i = 0; i < blocks; i++) {
         size_t element = 0;
         side->types[i] = types[i];
-        if (counts[i]) {
+        if (counts[i])
             rows &= hxmpi_is_contiguous(types[i], &element);
-            least = displs[i] < least ? displs[i] : least;
-        }
         if (element > side->element)
             side->element = element;
         side->counts[i] = counts[i] * element;
     }
-    for (int i = 0; i < blocks; i++) {
-        side->displs[i] = !rows ? side->bytes : counts[i] ? (size_t)(displs[i] - least) : 0;
-        side->bytes += side->counts[i];
-    }
-    if (rows) {
-        side->data = side->bytes ? side->user + least : side->user;
-        return 1;
-    }
-    if (!copy_make(side))
-        return 0;
-    if (flags & HXMPI_LOAD)
-        blocks_pack(side, 1);
-    return 1;
+    return places_find(side, rows, 1);
 }
 
 static void all_pack(const struct hxmpi_side *side, int load)

@@ -150,6 +150,57 @@ static void types(void)
     }
 }
 
+/* ---- overlap: blocks that are received overlap. MPI forbids it, but programs do it. The block of the highest rank is stored last */
+
+static void overlap_check(const char *what, const int *got, MPI_Request request)
+{
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i <= size; i++) /* element i belongs to ranks i - 1 and i */
+        if (got[i] != (i < size ? 10 * i : 10 * (size - 1) + 1))
+            wrong(what, got[i], i < size ? 10 * i : 10 * (size - 1) + 1);
+}
+
+static void overlap(void)
+{
+    enum { MOST = 8 };
+    int in[2 * MOST], out[MOST + 1], counts[MOST], displs[MOST], bytes[MOST], sdispls[MOST], apart[MOST];
+    MPI_Datatype types[MOST];
+    MPI_Request none = MPI_REQUEST_NULL, request;
+    MPI_Comm graph;
+
+    for (int i = 0; i < size; i++) {
+        in[2 * i] = 10 * rank;
+        in[2 * i + 1] = 10 * rank + 1;
+        counts[i] = 2;
+        displs[i] = i;
+        bytes[i] = i * (int)sizeof(int);
+        sdispls[i] = 2 * i;
+        apart[i] = 2 * bytes[i];
+        types[i] = MPI_INT;
+    }
+    MPI_Allgatherv(in, 2, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD);
+    overlap_check("overlap: allgatherv", out, none);
+    memset(out, 0, sizeof(out));
+    MPI_Gatherv(in, 2, MPI_INT, out, counts, displs, MPI_INT, 1, MPI_COMM_WORLD);
+    if (rank == 1)
+        overlap_check("overlap: gatherv", out, none);
+    memset(out, 0, sizeof(out));
+    MPI_Alltoallv(in, counts, sdispls, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD);
+    overlap_check("overlap: alltoallv", out, none);
+    memset(out, 0, sizeof(out));
+    MPI_Ialltoallw(in, counts, apart, types, out, counts, bytes, types, MPI_COMM_WORLD, &request);
+    overlap_check("overlap: ialltoallw", out, request);
+    MPI_Ialltoallw(MPI_IN_PLACE, NULL, NULL, NULL, out, counts, bytes, types, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    memset(out, 0, sizeof(out));
+    for (int i = 0; i < size; i++)
+        sdispls[i] = i; /* now the ranks of an edge each */
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, size, sdispls, MPI_UNWEIGHTED, size, sdispls, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+    MPI_Neighbor_allgatherv(in, 2, MPI_INT, out, counts, displs, MPI_INT, graph);
+    overlap_check("overlap: neighbor_allgatherv", out, none);
+    MPI_Comm_free(&graph);
+}
+
 /* ---- sums: what remains if Hierax cannot start */
 
 static void sums(void)
@@ -172,11 +223,11 @@ static void fails(void)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     MPI_Errhandler mine;
-    int in[4] = {1, 2, 3, 4}, out[4], counts[2] = {1, 1}, displs[2] = {0, 0}, length, code; /* blocks that overlap */
+    int in[4] = {1, 2, 3, 4}, out[4], counts[2] = {1, 1}, more[2] = {2, 2}, displs[2] = {0, 2}, length, code; /* blocks do not match */
 
     MPI_Comm_create_errhandler(handler, &mine);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine);
-    code = MPI_Allgatherv(in, 1, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD);
+    code = MPI_Alltoallv(in, counts, displs, MPI_INT, out, more, displs, MPI_INT, MPI_COMM_WORLD);
     if (code == MPI_SUCCESS || handled != 1)
         wrong("fails: calls of the error handler", handled, 1);
     MPI_Error_string(code, text, &length);
@@ -185,7 +236,7 @@ static void fails(void)
         wrong("fails: the text", code, 0);
     }
     MPI_Request request;
-    code = MPI_Iallgatherv(in, 1, MPI_INT, out, counts, displs, MPI_INT, MPI_COMM_WORLD, &request);
+    code = MPI_Ialltoallv(in, counts, displs, MPI_INT, out, more, displs, MPI_INT, MPI_COMM_WORLD, &request);
     if (code == MPI_SUCCESS || handled != 2)
         wrong("fails: calls of the error handler, without blocking", handled, 2);
     MPI_Errhandler_free(&mine);
@@ -195,7 +246,7 @@ static void fails(void)
 static const struct {
     const char *name;
     void (*part)(void);
-} parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types}, {"sums", sums}, {"fails", fails}};
+} parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types}, {"overlap", overlap}, {"sums", sums}, {"fails", fails}};
 
 /* Hierax cannot start on rank 1: that rank has a wrong setting. */
 static void spoil(void)

@@ -36,10 +36,11 @@ for mpi in "${mpis[@]}"; do
     for rank in 0 2; do
         partial "$mpi" $rank
     done
-    for name in threads comms dups types fails; do
+    for name in threads comms dups types overlap fails; do
         job_seconds=300 part "$mpi" 2 1 $name
     done
     part "$mpi" 2 2 comms
+    part "$mpi" 3 2 overlap
     off "$mpi" 2 1 "" HXMPI=off
     off "$mpi" 2 1 "HXMPI=of is unknown; choices: on off" HXMPI=of
     off "$mpi" 2 2 "Hierax cannot start, so MPI makes the collectives" HX_PROVIDER=none
