@@ -161,11 +161,13 @@ static int envelope(MPI_Datatype type, int *integers, int *addresses, int *types
 #define PMPI_Type_get_extent_c PMPI_Type_get_extent_x
 #endif
 
-/* One block of memory, in the order of the type map? Made of named types, copies of them, and rows of them. */
+/* One block of memory, in the order of the type map? Made of named types, copies of them, and rows of them. Blocks of a vector that begins at 0
+ * and has no gaps follow each other. */
 static int is_row(MPI_Datatype type)
 {
-    int integers, addresses, kinds, combiner, good, count;
+    int integers, addresses, kinds, combiner, good, numbers[3];
     MPI_Count lower, extent, size;
+    MPI_Aint stride;
     MPI_Datatype inner;
 
     if (PMPI_Type_size_c(type, &size) != MPI_SUCCESS || PMPI_Type_get_extent_c(type, &lower, &extent) != MPI_SUCCESS || lower != 0 ||
@@ -173,9 +175,10 @@ static int is_row(MPI_Datatype type)
         return 0;
     if (combiner == MPI_COMBINER_NAMED)
         return 1;
-    if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP)
+    if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP && combiner != MPI_COMBINER_VECTOR &&
+        combiner != MPI_COMBINER_HVECTOR)
         return 0;
-    if (PMPI_Type_get_contents(type, integers, addresses, kinds, &count, NULL, &inner) != MPI_SUCCESS)
+    if (PMPI_Type_get_contents(type, integers, addresses, kinds, numbers, &stride, &inner) != MPI_SUCCESS)
         return 0;
     good = is_row(inner);
     if (envelope(inner, &integers, &addresses, &kinds, &combiner) && combiner != MPI_COMBINER_NAMED)

@@ -126,10 +126,44 @@ static void dups(void)
         printf("hard: dups: grown by %ld KiB\n", grown);
 }
 
-/* ---- types: the handle of a freed datatype names another layout */
+/* ---- types: the handle of a freed datatype names another layout. A vector without gaps is an element of a reduction */
+
+static void add_rows(void *in, void *inout, int *count, MPI_Datatype *type)
+{
+    int bytes;
+
+    MPI_Type_size(*type, &bytes);
+    for (int i = 0; i < *count * bytes / (int)sizeof(int); i++)
+        ((int *)inout)[i] += ((int *)in)[i];
+}
+
+static void vectors(void)
+{
+    int in[12], out[12];
+    MPI_Datatype type;
+    MPI_Op add;
+
+    MPI_Op_create(add_rows, 1, &add);
+    for (int i = 0; i < 4; i++) {
+        if (i % 2)
+            MPI_Type_create_hvector(3, 2, 2 * sizeof(int), MPI_INT, &type);
+        else
+            MPI_Type_vector(i ? 1 : 3, i ? 6 : 2, i ? 9 : 2, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        for (int k = 0; k < 12; k++)
+            in[k] = rank + k;
+        MPI_Allreduce(in, out, 2, type, add, MPI_COMM_WORLD);
+        for (int k = 0; k < 12; k++)
+            if (out[k] != size * (size - 1) / 2 + size * k)
+                wrong("types: a vector", out[k], size * (size - 1) / 2 + size * k);
+        MPI_Type_free(&type);
+    }
+    MPI_Op_free(&add);
+}
 
 static void types(void)
 {
+    vectors();
     for (int i = 0; i < 200; i++) {
         int data[8], wanted[8];
         MPI_Datatype type;

@@ -38,6 +38,7 @@ for mpi in "${mpis[@]}"; do
     done
     for name in threads comms dups types overlap fails; do
         job_seconds=300 part "$mpi" 2 1 $name
+        [ $name != types ] || ! grep -aq 'datatype of a reduction' "$tmp/err" || why "$mpi: types: a vector without gaps is not served"
     done
     part "$mpi" 2 2 comms
     part "$mpi" 3 2 overlap
