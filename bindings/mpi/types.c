@@ -161,8 +161,8 @@ static int envelope(MPI_Datatype type, int *integers, int *addresses, int *types
 #define PMPI_Type_get_extent_c PMPI_Type_get_extent_x
 #endif
 
-/* One block of memory, in the order of the type map? Made of named types, copies of them, and rows of them. Blocks of a vector that begins at 0
- * and has no gaps follow each other. */
+/* One block of memory, in the order of the type map? Made of named types, copies of them, rows of them, and vectors of them. A vector is a
+ * row if it begins at 0 and has no gaps. */
 static int is_row(MPI_Datatype type)
 {
     int integers, addresses, kinds, combiner, good, numbers[3];

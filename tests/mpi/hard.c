@@ -280,7 +280,8 @@ static void fails(void)
 static const struct {
     const char *name;
     void (*part)(void);
-} parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types}, {"overlap", overlap}, {"sums", sums}, {"fails", fails}};
+} parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types},
+             {"overlap", overlap}, {"sums", sums}, {"fails", fails}};
 
 /* Hierax cannot start on rank 1: that rank has a wrong setting. */
 static void spoil(void)
