@@ -60,6 +60,8 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
         planner->cost.message_us = net->message_us;
         hx_cost_cut(&planner->cost);
     }
+    if (shape->nnodes > 1 && shape->group_of && !(planner->cost.uplinks = planner->uplinks = hx_uplinks_new()))
+        return HX_ERR_NOMEM;
     hx_shared_dimension(&dimensions, job->max_local ? job->max_local : shape->max_local, shape->nranks, job->llc_bytes);
     planner->bank_bytes = dimensions.bank_bytes;
     planner->live_bytes = dimensions.live_bytes;

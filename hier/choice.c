@@ -52,15 +52,29 @@ static void losers_explain(const struct hx_planner *planner, const struct hx_can
             losers[nlosers++] = (struct loser){hx_cost_of(&params, planner->shape, &candidates[i], bytes), i};
     if (nlosers) {
         qsort(losers, (size_t)nlosers, sizeof(*losers), losers_compare);
-        fprintf(stderr, "hierax plan:      us ratio  inside between rounds  not chosen\n");
+        fprintf(stderr, "hierax plan:      us ratio  inside between rounds%s  not chosen\n", planner->uplinks ? "    uplink" : "");
     }
     for (int i = 0; i < nlosers; i++) {
         const struct hx_cost *cost = &losers[i].cost;
         hx_candidate_name(&candidates[losers[i].candidate], name);
-        fprintf(stderr, "hierax plan: %7.1f %5.2f %+7.1f %+7.1f %6.0f  %s\n", cost->total_us, cost->total_us / least.total_us,
-                cost->intra_us - least.intra_us, cost->inter_us - least.inter_us, cost->rounds, name);
+        char uplink[HX_SIZE_BYTES];
+        fprintf(stderr, "hierax plan: %7.1f %5.2f %+7.1f %+7.1f %6.0f", cost->total_us, cost->total_us / least.total_us,
+                cost->intra_us - least.intra_us, cost->inter_us - least.inter_us, cost->rounds);
+        if (planner->uplinks)
+            fprintf(stderr, " %9s", hx_size_format((uint64_t)(cost->uplink_bytes + 0.5), uplink));
+        fprintf(stderr, "  %s\n", name);
     }
     free(losers);
+}
+
+/* Tell the groups of nodes, and what passes the uplink of one. */
+static void uplinks_explain(const struct hx_planner *planner, double bytes)
+{
+    char groups[HX_SOURCE_BYTES], size[HX_SIZE_BYTES];
+
+    hx_planner_groups(planner, groups);
+    fprintf(stderr, "hierax plan:   %s\n", groups);
+    fprintf(stderr, "hierax plan:   %s leave or enter the busiest group\n", hx_size_format((uint64_t)(bytes + 0.5), size));
 }
 
 /* Tell the format of messages between nodes. */
@@ -77,7 +91,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
                     const char *fallback, const struct hx_table_entry *tuned, const struct hx_choice *choice)
 {
     const struct hx_cost_params params = hx_planner_params(planner);
-    const double predicted_us = hx_cost_of(&params, planner->shape, &candidates[best], bytes).total_us;
+    const struct hx_cost predicted = hx_cost_of(&params, planner->shape, &candidates[best], bytes);
     const enum hx_coll coll = candidates[best].coll;
     char name[HX_CANDIDATE_NAME_BYTES], size[HX_SIZE_BYTES], plan_size[HX_SIZE_BYTES], between[48] = "", source[HX_SOURCE_BYTES];
     int members, sized = hx_coll_gets(coll) != HX_HOLDS_NOTHING;
@@ -87,7 +101,7 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
         snprintf(between, sizeof(between), " (%llu between nodes)", (unsigned long long)choice->coarse_slices);
     fprintf(stderr, "hierax plan: %s%s%s: %s\n", hx_coll_name(coll), sized ? " of " : "",
             sized ? hx_size_format((uint64_t)bytes, size) : "", name);
-    fprintf(stderr, "hierax plan:   predicted %.1f us; %llu slice%s%s; plan of %s\n", predicted_us,
+    fprintf(stderr, "hierax plan:   predicted %.1f us; %llu slice%s%s; plan of %s\n", predicted.total_us,
             (unsigned long long)choice->fine_slices, choice->fine_slices == 1 ? "" : "s", between,
             hx_size_format(hx_plan_bytes(choice->plan), plan_size));
     for (int net = 0; net < 2; net++)
@@ -95,6 +109,8 @@ static void explain(const struct hx_planner *planner, const struct hx_candidate 
             hx_planner_source(planner, net, source);
             fprintf(stderr, "hierax plan:   %s\n", source);
         }
+    if (planner->uplinks)
+        uplinks_explain(planner, predicted.uplink_bytes);
     if (planner->cost.shared_alloc)
         fprintf(stderr, "hierax plan:   for buffers of hx_alloc\n");
     if (planner->shape->ring && hx_candidate_sender(&candidates[best], planner->shape, &members)->needs & HX_PASSES_RING) {
@@ -157,6 +173,8 @@ static hx_status_t choose_among(struct hx_planner *planner, struct hx_candidate 
         uint64_t slice_bytes = *best >= 0 ? (*tuned)->slice_bytes : 0;
         if (*best < 0)
             *best = hx_planner_best(planner, candidates, *n, bytes);
+        if (hx_uplinks_lack_memory(planner->uplinks)) /* other ranks may choose otherwise */
+            return HX_ERR_NOMEM;
         status = hx_planner_make(planner, &candidates[*best], count, elem_bytes, slice_bytes, choice);
         if (status != HX_SUCCESS || choice->plan)
             return status;

@@ -99,6 +99,7 @@ void hx_planner_release(struct hx_planner *planner)
     while (planner->nplans)
         plan_evict(planner);
     free(planner->plans);
+    hx_uplinks_free(planner->uplinks);
 }
 
 static void planner_close(struct hx_planner *planner)

@@ -48,6 +48,7 @@ struct hx_planner {
     const struct hx_shape *shape;
     int rank;
     struct hx_cost_params cost;
+    struct hx_uplinks *uplinks; /* its own; cost refers to them */
     struct hx_constants constants; /* of rank 0's node: see hx_planner_params */
     struct hx_net_profile net;     /* as measured at start; alpha_us 0: not measured */
     int node_points, net_points; /* that its parameters were fitted to, by the table; 0: defaults */
@@ -83,6 +84,8 @@ struct hx_cost_params hx_planner_params(const struct hx_planner *planner);
 /* predict.c: the source of the parameters of the node (net 0) or of the network (net 1), as all tools print it: "constants of the node:
  * built in". */
 void hx_planner_source(const struct hx_planner *planner, int net, char text[HX_SOURCE_BYTES]);
+/* The groups of nodes, as all tools print them: "8 groups of nodes (HX_NODE_GROUPS); uplink_taper 4 (default)". Only if planner->uplinks. */
+void hx_planner_groups(const struct hx_planner *planner, char text[HX_SOURCE_BYTES]);
 /* See predict of struct hx_planner_ops. */
 hx_status_t hx_planner_predict(struct hx_planner *planner, const struct hx_plan *plan, struct hx_traits traits, uint64_t count,
                                uint32_t elem_bytes, struct hx_predicted *predicted);

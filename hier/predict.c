@@ -36,6 +36,27 @@ void hx_planner_source(const struct hx_planner *planner, int net, char text[HX_S
         node_source(planner, text);
 }
 
+/* Does this group have a node of the shape? */
+static int has_node(const struct hx_shape *shape, int group)
+{
+    int node = 0;
+
+    while (node < shape->nnodes && shape->group_of[node] != group)
+        node++;
+    return node < shape->nnodes;
+}
+
+void hx_planner_groups(const struct hx_planner *planner, char text[HX_SOURCE_BYTES])
+{
+    const double taper = hx_planner_params(planner).uplink_taper;
+    int n = 0;
+
+    for (int group = 0; group < planner->shape->ngroups; group++)
+        n += has_node(planner->shape, group);
+    snprintf(text, HX_SOURCE_BYTES, "%d groups of nodes (HX_NODE_GROUPS); uplink_taper %g%s: the links of a group's nodes together carry %g times as much "
+             "as its uplink", n, taper, taper == HX_UPLINK_TAPER ? " (default)" : "", taper);
+}
+
 /* The source alone, without "constants of the node: ". "": the shape does not use these parameters. */
 static void source_copy(const struct hx_planner *planner, int net, char out[HX_SOURCE_BYTES])
 {

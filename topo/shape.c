@@ -85,11 +85,13 @@ struct hx_shape *hx_shape_from_nodes(const int *node_id, int nranks)
     if (nranks < 1)
         return NULL;
     size_t n = (size_t)nranks;
-    struct hx_shape *s = malloc(sizeof *s + (4 * n + 1) * sizeof(int)); /* one block but for ring */
+    struct hx_shape *s = malloc(sizeof *s + (4 * n + 1) * sizeof(int)); /* one block but for ring, groups and levels */
     if (!s)
         return NULL;
     s->nranks = nranks;
     s->ring = NULL;
+    s->group_of = NULL;
+    s->ngroups = 1;
     s->domain_of = NULL;
     s->nlevels = 0;
     s->node_of = (int *)(s + 1);
@@ -330,21 +332,60 @@ int hx_shape_set_ring(struct hx_shape *shape, const int *order)
     return 0;
 }
 
-int hx_shape_inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks)
+int hx_shape_set_groups(struct hx_shape *shape, const int *group_of)
 {
-    int *here, n = 0, status; /* node of whole -> 1 + node of shape */
+    int *groups = malloc((size_t)shape->nnodes * sizeof *groups), alike = 1;
 
-    if (!whole->ring)
+    if (!groups)
+        return -1;
+    shape->ngroups = 1;
+    for (int node = 0; node < shape->nnodes; node++) {
+        groups[node] = group_of[node];
+        alike &= group_of[node] == group_of[0];
+        shape->ngroups = group_of[node] < shape->ngroups ? shape->ngroups : group_of[node] + 1;
+    }
+    free(shape->group_of);
+    shape->group_of = alike ? NULL : groups;
+    if (alike)
+        free(groups);
+    return 0;
+}
+
+/* here: node of whole -> 1 + node of shape. */
+static int inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, const int *here, int *order)
+{
+    int n = 0;
+
+    for (int i = 0; i < whole->nnodes; i++)
+        if (here[whole->ring[i]])
+            order[n++] = here[whole->ring[i]] - 1;
+    return hx_shape_set_ring(shape, order);
+}
+
+static int inherit_groups(struct hx_shape *shape, const struct hx_shape *whole, const int *here, int *group_of)
+{
+    for (int node = 0; node < whole->nnodes; node++)
+        if (here[node])
+            group_of[here[node] - 1] = whole->group_of[node];
+    return hx_shape_set_groups(shape, group_of);
+}
+
+int hx_shape_inherit(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks)
+{
+    int *here, *found, status = 0;
+
+    if (!whole->ring && !whole->group_of)
         return 0;
     here = calloc((size_t)whole->nnodes + (size_t)shape->nnodes, sizeof *here);
     if (!here)
         return -1;
+    found = here + whole->nnodes;
     for (int node = 0; node < shape->nnodes; node++)
         here[whole->node_of[ranks[hx_shape_member(shape, node, 0)]]] = node + 1;
-    for (int i = 0; i < whole->nnodes; i++)
-        if (here[whole->ring[i]])
-            here[whole->nnodes + n++] = here[whole->ring[i]] - 1;
-    status = hx_shape_set_ring(shape, here + whole->nnodes);
+    if (whole->ring)
+        status = inherit_ring(shape, whole, here, found);
+    if (status == 0 && whole->group_of)
+        status = inherit_groups(shape, whole, here, found);
     free(here);
     return status;
 }
@@ -354,6 +395,7 @@ void hx_shape_free(struct hx_shape *shape)
     if (!shape)
         return;
     free(shape->ring);
+    free(shape->group_of);
     free(shape->domain_of);
     free(shape);
 }

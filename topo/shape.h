@@ -31,6 +31,8 @@ struct hx_shape {
     int *node_start; /* [nnodes + 1] first index into members of each node */
     int *members;    /* [nranks] ranks, node by node, in rank order within a node */
     int *ring;       /* [nnodes] nodes in the order in which rings pass them; NULL: by number */
+    int ngroups;     /* of nodes, with an uplink each, as racks; numbered as in the job, so a communicator may have none of some */
+    int *group_of;   /* [nnodes] group of node; NULL: all nodes are in one */
     int nlevels;     /* inside the nodes */
     int most_domains[HX_SHAPE_LEVELS]; /* most domains of a node, at each level */
     int *domain_of;  /* [nlevels][nranks] domain of rank at each level, outermost first, by lowest rank; NULL: no levels */
@@ -72,8 +74,11 @@ static inline int hx_shape_domain(const struct hx_shape *s, int level, int rank)
 /* Rings pass the nodes in this order from now on; it holds each node once. -1: no memory. */
 int hx_shape_set_ring(struct hx_shape *shape, const int *order);
 
-/* Take the order of whole, if it has one: ranks[i] of whole is rank i of shape. -1: no memory. */
-int hx_shape_inherit_ring(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks);
+/* The nodes are in these groups from now on: numbers from 0. -1: no memory. */
+int hx_shape_set_groups(struct hx_shape *shape, const int *group_of);
+
+/* Take the ring order and the groups of whole, if it has them: ranks[i] of whole is rank i of shape. -1: no memory. */
+int hx_shape_inherit(struct hx_shape *shape, const struct hx_shape *whole, const int *ranks);
 
 void hx_shape_free(struct hx_shape *shape);
 

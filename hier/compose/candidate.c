@@ -137,6 +137,24 @@ int hx_candidate_keeps_order(const struct hx_candidate *candidate, const struct 
            hx_coll_is_scan(candidate->coll);
 }
 
+int hx_candidate_member_nodes(const struct hx_candidate *candidate, const struct hx_shape *shape, int *nodes)
+{
+    int members, root_node = shape->node_of[candidate->root], root = 0;
+    const int passes_ring = (hx_candidate_sender(candidate, shape, &members)->needs & HX_PASSES_RING) != 0;
+    const int by_rank = !candidate->lanes && (hx_coll_is_scan(candidate->coll) || candidate->ordered);
+
+    for (int rank = 0; by_rank && rank < members; rank++)
+        nodes[rank] = shape->node_of[rank];
+    for (int i = 0, at = 0; !by_rank && i < shape->nnodes; i++) {
+        const int node = passes_ring ? hx_shape_ring_node(shape, i) : i;
+        if (node == root_node)
+            root = at + (candidate->lanes ? 0 : shape->local_of[candidate->root]);
+        for (int k = 0; k < (candidate->lanes ? 1 : hx_shape_node_size(shape, node)); k++)
+            nodes[at++] = node;
+    }
+    return !hx_coll_is_rooted(candidate->coll) ? 0 : by_rank ? candidate->root : root;
+}
+
 int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_shape *shape)
 {
     if (!(flat->needs & HX_TAKES_CHANNELS) || hx_flat_scope(shape) != HX_SCOPE_FLAT)

@@ -80,6 +80,9 @@ static inline const struct hx_algorithm *hx_candidate_sender(const struct hx_can
     return candidate->lanes ? candidate->inter : candidate->flat;
 }
 
+/* The node of each member of that algorithm; of several channels those of the first. Returns the member that is the root, 0 where there is none. */
+int hx_candidate_member_nodes(const struct hx_candidate *candidate, const struct hx_shape *shape, int *nodes);
+
 /* On how many channels can an algorithm run flat on this shape? Each has a ring of its own between any two ranks of a node. */
 int hx_algorithm_most_channels(const struct hx_algorithm *flat, const struct hx_shape *shape);
 

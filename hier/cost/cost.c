@@ -218,23 +218,31 @@ static double least_coding_us(const struct hx_cost_params *p, const struct hx_ca
 }
 
 /* One algorithm between nodes. Ranks that outnumber the job's cores do all that goes between these on the cores that there are.
- * `streams` members per node run side by side, each on `bytes`; `all` such algorithms together, on `all_bytes`. Cores that copy what goes
- * between nodes have the sums to do besides: this part of them. before_us: messages of others of its node that go before those of the
+ * `streams` members per node run side by side, each on `bytes`; `all` such algorithms together, on whole_bytes. The part `crossing` of
+ * these goes between nodes. Cores that copy what goes between nodes have the sums to do besides: the same part of them. before_us: messages of others of its node that go before those of the
  * busiest member. */
 static double between_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_candidate *candidate, enum hx_coll coll,
-                         const struct hx_counts *c, double bytes, int streams, double all, double all_bytes, double sums, double before_us)
+                         const struct hx_counts *c, double bytes, int streams, double all, double whole_bytes, double crossing, double before_us)
 {
     double part = candidate->wire ? candidate->wire_part : 1, coding = coding_ns(p, candidate);
-    double cores = cores_of(p, shape), per_sum = p->copies ? 1 / p->reduce_gb_s : 0, ways = c->one_way ? 1 : 2;
+    double all_bytes = whole_bytes * crossing, cores = cores_of(p, shape), per_sum = p->copies ? 1 / p->reduce_gb_s : 0, ways = c->one_way ? 1 : 2;
     double slices = passed_slices(c, coll, slices_of(p, coll, c, bytes)), vectors = vectors_passed(c, slices);
     double wire = vectors * part * bytes * larger(streams / p->net_gb_s, 1 / p->stream_gb_s);
-    double core = larger((vectors * (ways * part / p->core_gb_s + coding) + c->reads * per_sum * sums) * bytes,
+    wire += hx_uplink_ns(hx_uplinks_of(p, shape, candidate), wire, part * whole_bytes * p->uplink_taper / p->net_gb_s);
+    double core = larger((vectors * (ways * part / p->core_gb_s + coding) + c->reads * per_sum * crossing) * bytes,
                        (c->all_vectors * (2 * part / p->core_gb_s + coding) + c->all_reads * per_sum) * all_bytes / cores);
     double each = p->message_us * (hx_coll_is_rooted(coll) ? ways / 2 : 1); /* most roots only send, or only receive */
     double one_us = c->rounds * (p->net_alpha_us + switches(p)) + further(c) * each + before_us;
 
     one_us += c->messages * least_coding_us(p, candidate);
     return larger(one_us, c->all_messages * slices * all * p->message_us / cores) + larger(wire, core) * 1e-3;
+}
+
+static double uplink_bytes(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_candidate *candidate, double whole_bytes)
+{
+    const struct hx_uplink *uplink = hx_uplinks_of(p, shape, candidate);
+
+    return uplink ? uplink->most * whole_bytes * (candidate->wire ? candidate->wire_part : 1) : 0;
 }
 
 double hx_cost_lane_bytes(const struct hx_shape *shape, enum hx_coll coll, int lanes, double bytes)
@@ -264,9 +272,10 @@ static struct hx_cost flat_cost(const struct hx_cost_params *params, const struc
     }
     double before_us = (c.rounds * (channels - 1) + further(&c) * (crossing - 1)) * params->message_us;
     cost.inter_us = between_us(params, shape, candidate, candidate->coll, &c, outside * bytes / channels, crossing, crossing_part * channels,
-                               crossing_part * bytes, crossing_part, before_us);
+                               bytes, crossing_part, before_us);
     cost.rounds = c.rounds;
     cost.net_bytes = c.vectors * outside * bytes / channels * crossing * (candidate->wire ? candidate->wire_part : 1);
+    cost.uplink_bytes = uplink_bytes(params, shape, candidate, bytes);
     if (shape->max_local > 1)
         cost.intra_us = larger(inside * c.vectors, (1 - crossing_part) * c.all_vectors / cores_of(params, shape)) * bytes *
                         RING_PASSES / params->intra_gb_s * 1e-3;
@@ -334,6 +343,7 @@ static struct hx_cost composed_cost(const struct hx_cost_params *params, const s
                                c.rounds * (lanes - 1) * params->message_us);
     cost.rounds = c.rounds;
     cost.net_bytes = c.vectors * lane_bytes * lanes * (candidate->wire ? candidate->wire_part : 1);
+    cost.uplink_bytes = uplink_bytes(params, shape, candidate, lanes * lane_bytes);
     return cost;
 }
 

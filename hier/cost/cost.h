@@ -3,7 +3,8 @@
  * The cost model: Hockney per level (a message costs alpha + bytes / B), a CPU cost per further message, memory traffic inside the
  * node. When ranks outnumber cores: a context switch per hand-over, and between nodes the work of all ranks on the cores that there are, if
  * that takes longer. Cores that copy messages between nodes (TCP) do not add up meanwhile. If devices copy them (EFA), sums cost no
- * time of their own. Every rank computes the same numbers from the job's facts.
+ * time of their own. If nodes are in groups (HX_NODE_GROUPS), a round takes at least the time of the bytes that leave or enter a group, over
+ * its uplink. Every rank computes the same numbers from the job's facts.
  */
 #pragma once
 
@@ -12,11 +13,16 @@
 #include "runtime/ports/transport.h"
 #include <stddef.h>
 
+#define HX_UPLINK_TAPER 4 /* until it is known */
+
+struct hx_uplinks;
+
 struct hx_cost_params {
     double net_alpha_us, net_gb_s;    /* one hop between nodes, one node's link */
     double stream_gb_s;               /* the part of it that one rank can drive */
     double core_gb_s;                 /* a core's own sends and receives, as in a kernel's TCP; devices need no core */
     int copies;                       /* cores do so: they cannot add up meanwhile */
+    double uplink_taper;              /* the links of a group's nodes together, in multiples of its uplink */
     double message_us;                /* CPU time of a further message in the same round */
     double intra_alpha_us;            /* a flag handed to another core */
     double intra_gb_s, reduce_gb_s;   /* one rank copying; reading n sources and writing one */
@@ -28,12 +34,14 @@ struct hx_cost_params {
     double own_gb_s;                  /* one rank copying within its own memory; 0: the node's constants are not measured */
     int shared_alloc;                 /* fetched data stands in memory of hx_alloc: copied without a system call */
     double least_message;             /* bytes: see hx_cost_cut, hx_cost_slices */
+    struct hx_uplinks *uplinks;       /* messages counted so far; NULL: all nodes are in one group */
 };
 
 struct hx_cost {
     double intra_us, inter_us, total_us;
     double rounds;       /* messages one after the other between nodes */
     double net_bytes;    /* sent by the busiest node */
+    double uplink_bytes; /* that leave or enter the busiest group of nodes, whatever is more */
 };
 
 #define HX_COARSE_SLICES_MAX 64 /* of a vector between nodes */
@@ -51,7 +59,7 @@ static inline double hx_cost_ahead_slice(const struct hx_cost_params *params, do
     return bytes < slice ? bytes : slice;
 }
 
-#define HX_COST_PARAMETERS 12
+#define HX_COST_PARAMETERS 13
 #define HX_COST_LEAST 1e-6 /* beyond these no machine has a parameter, and within no formula overflows */
 #define HX_COST_MOST 1e6
 struct hx_cost_parameter {
@@ -99,3 +107,26 @@ double hx_cost_levels_us(const struct hx_cost_params *params, const struct hx_sh
 
 /* The counts of p members in an algorithm that sends messages, all numbers filled in. Returns -1 for another algorithm. */
 int hx_cost_counts(const struct hx_algorithm *algorithm, int p, struct hx_counts *counts);
+
+/* uplinks.c: the messages of an algorithm between nodes, counted from its plans, each algorithm once. NULL: no memory. */
+struct hx_uplinks *hx_uplinks_new(void);
+void hx_uplinks_free(struct hx_uplinks *uplinks);
+/* Has memory been missing? Then costs do not hold. */
+int hx_uplinks_lack_memory(const struct hx_uplinks *uplinks);
+
+struct hx_uplink { /* in vectors: multiples of what the algorithm works on */
+    int nrounds;
+    double *member; /* [nrounds] the busiest member sends or receives, whatever is more */
+    double *group;  /* [nrounds] leave or enter a group, whatever is more, for each of its nodes; of the group with the most */
+    double members; /* of all rounds together */
+    double most;    /* of all rounds together leave or enter a group; of the group with the most */
+};
+
+/* Those of a candidate. If it is pipelined, all rounds are as one, because they run at the same time. If it sends more than HX_UPLINK_MESSAGES
+ * it is not built: its counts then stand for it, as if members had partners anywhere, or the next one. NULL: all nodes are in one group. */
+#define HX_UPLINK_MESSAGES (1 << 18)
+const struct hx_uplink *hx_uplinks_of(const struct hx_cost_params *params, const struct hx_shape *shape, const struct hx_candidate *candidate);
+
+/* How much longer its rounds take because of the uplinks, if the links of the nodes take wire_ns in all, and an uplink vector_ns for a vector of
+ * each node. */
+double hx_uplink_ns(const struct hx_uplink *uplink, double wire_ns, double vector_ns);

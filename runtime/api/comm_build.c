@@ -51,7 +51,7 @@ static hx_status_t members_set(struct hx_comm *comm, const int *ranks, int n)
     }
     int made = (members->shape = hx_shape_from_nodes(nodes, n)) && hx_shape_set_levels(members->shape, nodes + n, HX_SHAPE_LEVELS) == 0;
     free(nodes);
-    if (made && (!ranks || hx_shape_inherit_ring(members->shape, world->comms->members.shape, ranks) == 0))
+    if (made && (!ranks || hx_shape_inherit(members->shape, world->comms->members.shape, ranks) == 0))
         return HX_SUCCESS;
     return hx_fail(HX_ERR_NOMEM, "no memory for the shape of %d ranks", n);
 }

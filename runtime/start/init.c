@@ -105,7 +105,7 @@ hx_status_t hx_world_begin_open(struct hx_opening *opening, hx_comm_t **out)
     world->finalize = world_finalize;
     hx_world_begin(world);
     if ((status = hx_tuning_share(world)) != HX_SUCCESS || (status = hx_net_constants_share(world)) != HX_SUCCESS ||
-        (status = hx_ring_order_share(world)) != HX_SUCCESS ||
+        (status = hx_node_groups_share(world)) != HX_SUCCESS || (status = hx_ring_order_share(world)) != HX_SUCCESS ||
         (status = hx_job_map_log(world)) != HX_SUCCESS || (status = hx_trace_begin(world)) != HX_SUCCESS) {
         const int orderly = !world->comms->members.failed;
         hx_comm_break(world->comms, status); /* the others may wait in it */

@@ -27,6 +27,8 @@ hx_status_t hx_tuning_share(struct hx_world *world);
 /* Unless HX_CONSTANTS is set, two ranks measure the network, and all ranks use what rank 0 has found. Collective, as before. Errors:
  * HX_ERR_NOMEM, and those of the calls that measure. net_measure.c. */
 hx_status_t hx_net_constants_share(struct hx_world *world);
+/* The job's nodes are in groups as HX_NODE_GROUPS says. Collective, as before. Errors: HX_ERR_ENV, HX_ERR_NOMEM. */
+hx_status_t hx_node_groups_share(struct hx_world *world);
 /* Let rings pass the nodes as HX_RING_ORDER says: read, or measured by the nodes' leaders. Collective, as before.
  * Errors: HX_ERR_ENV, HX_ERR_NOMEM, and those of the calls that measure. */
 hx_status_t hx_ring_order_share(struct hx_world *world);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-check_programs_list += tests/hier/test_rival tests/hier/test_slots tests/hier/compose/test_compose tests/hier/compose/test_neighbors tests/hier/compose/test_ring tests/hier/cost/test_cost \
+check_programs_list += tests/hier/test_rival tests/hier/test_slots tests/hier/compose/test_compose tests/hier/compose/test_neighbors tests/hier/compose/test_ring tests/hier/cost/test_cost tests/hier/cost/test_uplinks \
     tests/hier/table/test_table
 noinst_PROGRAMS += tests/hier/live_counters tests/hier/table/site_job
 tests_hier_live_counters_SOURCES = tests/hier/live_counters.c tools/common/bench_backend_hierax.c tools/common/names.c

@@ -127,6 +127,12 @@ for order in 0,2,1 0,1,2,2 0,1,2,4 nearest; do
     has "$tmp/out" 'rank, auto, or' "$order"
 done
 
+# groups of nodes
+refused 3 4 4 'HX_NODE_GROUPS=2,1: these groups have 3 nodes in all, but the job has 4; choose sizes whose sum is 4' HX_NODE_GROUPS=2,1
+for groups in 0 2, 2,0,2 rack 2/2; do
+    refused 3 4 4 "HX_NODE_GROUPS=$groups: choose a number of nodes per group" HX_NODE_GROUPS=$groups
+done
+
 # limits of a node: few descriptors at a time for who may not pass more on; a short queue of connections
 if [ "$(id -u)" = 0 ] && [ -z "${TEST_SANITIZER:-}" ]; then
     (ulimit -n 128 && timeout 60 setpriv --bounding-set=-sys_resource,-sys_admin "$run" -n 24 -- "$here/actor" init) >"$tmp/out" 2>&1

@@ -66,6 +66,9 @@ done
 for n in 2 4 8; do
     passes collectives $n 1 short_blocks HX_TIMEOUT=10
 done
+for groups in 2 1,3; do # all ranks choose alike
+    passes collectives 8 4 short HX_NODE_GROUPS=$groups HX_CHECK=1
+done
 passes collectives 4 1 ahead HX_BCAST=nary HX_ALLGATHER=mesh
 for lanes in 1 2 3; do
     passes collectives 6 2 short HX_LANES=$lanes HX_SLICE=4K HX_CHUNK=4K

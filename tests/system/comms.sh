@@ -23,6 +23,7 @@ draw 3 3 $((operations / 4))
 draw 6 3,1,2 "$operations"
 export HX_RING_ORDER=2,0,3,1 HX_INTER_ALLREDUCE=ring HX_INTER_ALLGATHER=ring # each communicator has what it has of these nodes
 draw 7 2,1,3,1 $((operations / 4))
+HX_NODE_GROUPS=3,1 draw 7 2,1,3,1 $((operations / 4)) # groups too
 unset HX_RING_ORDER HX_INTER_ALLREDUCE HX_INTER_ALLGATHER
 export HX_INTER_SCAN=exclusive_dissemination # on one node, or one rank a node, there is none
 draw 4 2 $((operations / 20))

@@ -99,6 +99,12 @@ says 'the settings do not apply' 0 explain reduce --ordered --shape 3,1,2 --set 
 says 'inter ring, member 1 of 4 (ranks 0 4 2 5)' 0 explain allreduce --shape 2,2,1,3 --set HX_LANES=1 --set HX_INTER_ALLREDUCE=ring \
     --ring-order 0,2,1,3 --rank 4
 says 'flat ring, member 3 of 5 (ranks 3 4 2 0 1)' 0 explain allgather --shape 2,1,2 --set HX_ALLGATHER=ring --set HX_LANES=1 --set HX_RING_ORDER=2,1,0
+says 'chosen: hier(nary,mesh,nary) x8' 0 explain allreduce --shape 128x8 64M
+says 'chosen: hier(nary,kangaring,nary) x8' 0 explain allreduce --shape 128x8 64M --set HX_NODE_GROUPS=16
+says '8 groups of nodes (HX_NODE_GROUPS); uplink_taper 4 (default)' 0 explain allreduce --shape 128x8 64M --set HX_NODE_GROUPS=16
+says '7 groups of nodes (HX_NODE_GROUPS); uplink_taper 2:' 0 cost bcast --shape 128x8 --set HX_NODE_GROUPS=20 --model uplink_taper=2
+says 'uplink bytes' 0 cost bcast --shape 4x1 --set HX_NODE_GROUPS=2
+says 'HX_NODE_GROUPS=2,1 for --shape 4x1: these groups have 3 nodes in all, but the job has 4' 2 cost bcast --shape 4x1 --set HX_NODE_GROUPS=2,1
 says '2 passed, 0 failed' 0 big allreduce bcast --shape 4x96 --ring-order 0,2,1,3
 says '0 passed, 0 failed' 0 big alltoallv --shape 1000x48
 says 'none: it needs a block per pair of ranks, and at most 46340 ranks are possible' 0 big alltoallv --shape 1000x48

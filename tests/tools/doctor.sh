@@ -51,6 +51,7 @@ says 0 '^[0-9]+ ok, [0-9]+ warn, 0 fail; 2 ranks on 1 host$' "$run" -n 2 -- "$in
 # ---- what settings want of the job
 says 0 ' 0 fail; 4 ranks' env HX_RING_ORDER=1,0 "$run" -n 4 --nodes 2 -- "$info" --doctor
 says 1 '^fail +job settings +HX_RING_ORDER=1,0,2: ' env HX_RING_ORDER=1,0,2 "$run" -n 4 --nodes 2 -- "$info" --doctor
+says 1 '^fail +job settings +HX_NODE_GROUPS=1,2: these groups have 3 nodes in all, but the job has 2' env HX_NODE_GROUPS=1,2 "$run" -n 4 --nodes 2 -- "$info" --doctor
 job_says 1 '^fail +job settings +HX_NODES=7: the job has only 2 ranks' 2 'export HX_NODES=7'
 says 1 '^fail +job settings .*not an algorithm for allreduce in this job' env HX_ALLREDUCE=nary "$run" -n 4 --nodes 2 -- "$info" --doctor
 says 0 ' 0 fail; 4 ranks' env HX_ALLREDUCE=ring "$run" -n 4 --nodes 2 -- "$info" --doctor

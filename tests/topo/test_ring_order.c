@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "group.h"
+#include "topo/node_groups.h"
 #include "topo/ring_order.h"
 #include "topo/shape.h"
 
@@ -277,15 +278,63 @@ static void shapes_keep_an_order(void **state)
 
     (void)state;
     part = group_of(whole, ranks, 5);
-    assert_int_equal(hx_shape_inherit_ring(part, whole, ranks), 0);
+    assert_int_equal(hx_shape_inherit(part, whole, ranks), 0);
     assert_null(part->ring); /* whole has none of its own */
     for (int i = 0; i < 3; i++)
         assert_int_equal(hx_shape_ring_node(part, i), i);
     assert_int_equal(hx_shape_set_ring(whole, (int[]){0, 1, 2, 3}), 0);
     assert_int_equal(hx_shape_set_ring(whole, (int[]){0, 2, 3, 1}), 0);
-    assert_int_equal(hx_shape_inherit_ring(part, whole, ranks), 0);
+    assert_int_equal(hx_shape_inherit(part, whole, ranks), 0);
     assert_memory_equal(part->ring, ((int[]){2, 0, 1}), 3 * sizeof(int));
     hx_shape_free(part);
+    hx_shape_free(whole);
+}
+
+/* ---- groups of nodes */
+
+static void groups_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        int groups[6];
+    } good[] = {{"2", {0, 0, 1, 1, 2, 2}}, {"4", {0, 0, 0, 0, 1, 1}}, {"9", {0}}, {"1,2,3", {0, 1, 1, 2, 2, 2}}, {"5,1", {0, 0, 0, 0, 0, 1}}};
+    static const char *const bad[] = {"", "0", "-1", "2,", ",6", "2,0,4", "3,2", "3,4", "2 4", "2x3", "rack", "99999999999,1"};
+    char error[256];
+    int groups[6];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_int_equal(hx_node_groups_parse(good[i].text, 6, groups, error, sizeof(error)), 0);
+        assert_memory_equal(groups, good[i].groups, sizeof(groups));
+    }
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        *error = 0;
+        assert_int_equal(hx_node_groups_parse(bad[i], 6, groups, error, sizeof(error)), -1);
+        assert_non_null(strstr(error, "sum"));
+    }
+}
+
+/* A communicator's nodes keep their groups; if all are in one, it has none. */
+static void shapes_keep_groups(void **state)
+{
+    char error[HX_TOPO_ERROR_BYTES];
+    struct hx_shape *whole = hx_shape_parse("3,1,2,2", error), *part;
+    int across[] = {7, 3, 0, 6, 2}, inside[] = {7, 5}; /* of the nodes 3 1 0 3 0, and 3 2 */
+
+    (void)state;
+    assert_int_equal(hx_node_groups_set(whole, "1,1,2", error, sizeof(error)), 0);
+    part = group_of(whole, across, 5);
+    assert_int_equal(hx_shape_inherit(part, whole, across), 0);
+    assert_memory_equal(part->group_of, ((int[]){2, 1, 0}), 3 * sizeof(int));
+    assert_int_equal(part->ngroups, 3);
+    assert_null(part->ring);
+    hx_shape_free(part);
+    part = group_of(whole, inside, 2);
+    assert_int_equal(hx_shape_inherit(part, whole, inside), 0);
+    assert_null(part->group_of);
+    hx_shape_free(part);
+    assert_int_equal(hx_node_groups_set(whole, "4", error, sizeof(error)), 0);
+    assert_null(whole->group_of);
     hx_shape_free(whole);
 }
 
@@ -297,6 +346,7 @@ int main(void)
         cmocka_unit_test(margin_keeps_rank_order),        cmocka_unit_test(failed_links_are_avoided),
         cmocka_unit_test(orders_are_read),                cmocka_unit_test(everybody_meets_everybody_once),
         cmocka_unit_test(shapes_keep_an_order),
+        cmocka_unit_test(groups_are_read),                cmocka_unit_test(shapes_keep_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "tools/info/doctor.h"
 #include "hier/planner.h"
 #include "runtime/base/files.h"
+#include "topo/node_groups.h"
 #include "topo/ring_order.h"
 #include <math.h>
 #include <stdlib.h>
@@ -242,6 +243,8 @@ void doctor_job_settings(struct doctor_job *job)
             doctor_tell(job, DOCTOR_FAIL, NULL, 0, "HX_RING_ORDER=%s: %s", env.ring_order, error);
         free(order);
     }
+    if (shape && env.node_groups && hx_node_groups_set(shape, env.node_groups, error, sizeof(error)) < 0)
+        doctor_tell(job, DOCTOR_FAIL, NULL, 0, "HX_NODE_GROUPS=%s: %s", env.node_groups, error);
     if (shape && hx_planner_init(&planner, &env, shape, 0, &facts, NULL) == HX_SUCCESS)
         hx_planner_release(&planner);
     else if (shape)

@@ -9,6 +9,7 @@
 #include "tools/common/json.h"
 #include "tools/common/screen.h"
 #include "tools/common/whole_file.h"
+#include "topo/node_groups.h"
 #include "topo/ring_order.h"
 #include <errno.h>
 #include <stdio.h>
@@ -184,6 +185,15 @@ static struct hx_constants constants_of(const struct plan_options *options, cons
     return options->constants;
 }
 
+static void groups_set(struct plan_job *job)
+{
+    const char *groups = job->env.node_groups;
+    char error[256];
+
+    if (groups && hx_node_groups_set(job->shape, groups, error, sizeof(error)) < 0)
+        plan_refuse("HX_NODE_GROUPS=%s for --shape %s: %s", groups, job->shape_text, error);
+}
+
 struct plan_job *plan_job_open(const struct plan_options *options, const char *shape, enum hx_coll coll, uint64_t bytes)
 {
     struct plan_job *job = plan_memory(calloc(1, sizeof(*job)));
@@ -196,6 +206,7 @@ struct plan_job *plan_job_open(const struct plan_options *options, const char *s
     if (hx_env_load(&job->env, options->settings) != HX_SUCCESS)
         exit(2); /* hx_env_load has reported why */
     plan_ring_set(job->shape, shape, options->ring_order ? options->ring_order : job->env.ring_order);
+    groups_set(job);
     rank_check("root", options->root, job);
     rank_check("rank", options->rank, job);
     facts.single_copy = (int)job->env.single_copy;

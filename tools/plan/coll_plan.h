@@ -127,7 +127,7 @@ void plan_job_close(struct plan_job *job);
 /* ---- predicted times, taken apart, and what of plans becomes JSON */
 
 /* The parts of a predicted time. */
-enum plan_term { PLAN_LATENCY, PLAN_WIRE, PLAN_MESSAGES, PLAN_FLAGS, PLAN_MEMORY, PLAN_SWITCHES, PLAN_REST, PLAN_TERMS };
+enum plan_term { PLAN_LATENCY, PLAN_UPLINKS, PLAN_WIRE, PLAN_MESSAGES, PLAN_FLAGS, PLAN_MEMORY, PLAN_SWITCHES, PLAN_REST, PLAN_TERMS };
 extern const char *const plan_term_names[PLAN_TERMS];
 
 /* A candidate of a job. */

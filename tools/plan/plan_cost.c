@@ -18,7 +18,7 @@
 #define PLANNINGS 9    /* their median counts */
 #define SHOWN_US 0.005 /* a column of less is left out */
 
-const char *const plan_term_names[PLAN_TERMS] = {"latency", "wire", "messages", "flags", "memory", "switches", "rest"};
+const char *const plan_term_names[PLAN_TERMS] = {"latency", "uplinks", "wire", "messages", "flags", "memory", "switches", "rest"};
 
 /* Small and large, not 0 and infinity: the model divides by them. */
 static void make_free(struct hx_cost_params *params, enum plan_term term)
@@ -27,6 +27,7 @@ static void make_free(struct hx_cost_params *params, enum plan_term term)
 
     switch (term) {
     case PLAN_LATENCY: params->net_alpha_us = nothing; break;
+    case PLAN_UPLINKS: params->uplink_taper = nothing; break;
     case PLAN_WIRE: params->net_gb_s = params->stream_gb_s = params->core_gb_s = endless; break;
     case PLAN_MESSAGES: params->message_us = nothing; break;
     case PLAN_FLAGS: params->intra_alpha_us = nothing; break;
@@ -80,6 +81,8 @@ static void why_write(const struct plan_line *line, const struct plan_line *best
         snprintf(why, capacity, "%.0f rounds between nodes against %.0f", rounds, best->cost.rounds);
     else if (most == PLAN_WIRE && best->cost.net_bytes > 0 && bytes > 1.005)
         snprintf(why, capacity, "%.*f x the bytes between nodes", bytes < 10 ? 2 : 0, bytes);
+    else if (most == PLAN_UPLINKS && best->cost.uplink_bytes > 0 && line->cost.uplink_bytes > 1.005 * best->cost.uplink_bytes)
+        snprintf(why, capacity, "%.2f x the bytes over an uplink", line->cost.uplink_bytes / best->cost.uplink_bytes);
     else if (most == PLAN_WIRE && line->candidate->lanes < best->candidate->lanes)
         snprintf(why, capacity, "%d lane%s do%s not fill the link", line->candidate->lanes,
                  line->candidate->lanes == 1 ? "" : "s", line->candidate->lanes == 1 ? "es" : "");
@@ -191,6 +194,7 @@ double plan_time_us(const struct plan_job *job)
         if (hx_planner_hier.open(&job->env, job->shape, 0, &facts, NULL, &planner) != HX_SUCCESS)
             exit(1);
         planner->cost = job->planner.cost;
+        planner->cost.uplinks = planner->uplinks;
         double start = 1e6 * hx_now_s();
         if (hx_planner_hier.choose(planner, job->coll, root, job->traits, job->sizes.count, job->sizes.elem_bytes, &choice) != HX_SUCCESS)
             exit(1);
@@ -203,7 +207,8 @@ double plan_time_us(const struct plan_job *job)
 
 /* ---- as text ---- */
 
-static void lines_print(const struct plan_line *lines, int n)
+/* grouped: show what passes the uplink of a group of nodes. */
+static void lines_print(const struct plan_line *lines, int n, int grouped)
 {
     int shown[PLAN_TERMS] = {0}, wide[PLAN_TERMS], width = 21, length, digits = lines[0].cost.total_us < 100 ? 2 : 1;
 
@@ -220,12 +225,15 @@ static void lines_print(const struct plan_line *lines, int n)
         if (shown[t])
             printf(" %*s" FOLD, wide[t], plan_term_names[t]);
     }
-    printf("\n");
+    printf(grouped ? FOLD "   uplink bytes\n" : "\n");
     for (int i = 0; i < n; i++) {
+        char size[HX_SIZE_BYTES];
         printf("%s %-*s %8.*f  " FOLD, i ? " " : "*", width, lines[i].name, digits, lines[i].cost.total_us);
         for (int t = 0; t < PLAN_TERMS; t++)
             if (shown[t])
                 printf(" %*.*f" FOLD, wide[t], digits, lines[i].us[t]);
+        if (grouped)
+            printf(FOLD " %14s", hx_size_format((uint64_t)(lines[i].cost.uplink_bytes + 0.5), size));
         printf("  %s\n", i ? lines[i].why : "fastest");
     }
 }
@@ -250,7 +258,7 @@ void plan_candidates_print(const struct plan_job *job)
 
     if (job->fallback)
         printf("\n%s\n", job->fallback);
-    lines_print(lines, plan_lines(job, lines));
+    lines_print(lines, plan_lines(job, lines), job->planner.uplinks != NULL);
 }
 
 static void point_print(const struct plan_job *job)

@@ -71,6 +71,10 @@ void plan_sources_print(const struct plan_job *job)
             plan_source_write(job, net, text);
             printf("%s\n", text);
         }
+    if (job->planner.uplinks) {
+        hx_planner_groups(&job->planner, text);
+        printf("%s\n", text);
+    }
 }
 
 void plan_head_print(const struct plan_job *job)

@@ -51,6 +51,7 @@ static void lines_add(struct json_object *j, const struct plan_line *lines, int 
             add_real(terms, plan_term_names[t], line->us[t]);
         add_real(one, "rounds", line->cost.rounds);
         json_add_int(one, "sent_bytes", (line->cost.net_bytes + 0.5));
+        json_add_int(one, "uplink_bytes", (line->cost.uplink_bytes + 0.5));
         json_add_text(one, "why", line->why[0] ? line->why : NULL);
     }
 }
