@@ -54,7 +54,7 @@ files, candidates, good = glob.glob(sys.argv[1] + "/*.--*"), 0, True
 assert len(files) == 3 * len(names), (len(files), len(names))
 for file in files:
     document = json.load(open(file))
-    assert document["hierax_cost"] == 1 and len(document["points"]) == 12 and len(document["model"]) == 12
+    assert document["hierax_cost"] == 1 and len(document["points"]) == 12 and len(document["model"]) == 13
     for point in document["points"]:
         us = [c["us"] for c in point["candidates"]]
         where = (document["collective"], point["shape"], point["bytes"], file)
