@@ -11,7 +11,7 @@ struct hxmpi_text {
     size_t used;
 };
 
-struct hxmpi_block { /* what a rank tells at a fence */
+struct hxmpi_block { /* of one rank, at a fence */
     int is_in, used; /* used: bytes of its whole text */
     char text[1016];
 };

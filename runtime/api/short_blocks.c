@@ -4,7 +4,7 @@
  * of one length. Such a block holds the count, as the sending side says, and the elements, if they fit. If they do not, the two ranks send
  * them as a message of their own. So short blocks take one call, and the ranks that begin it run ahead of the others.
  *
- * What root_counts.c says of counts that do not match holds here too.
+ * Counts that do not match have the effects that root_counts.c describes.
  *
  * Cost: a gather or scatter of HX_SHORT_BLOCK_BYTES for each rank; a message for each longer block.
  */
@@ -18,7 +18,7 @@
 #define TAG -2 /* no message of the program has it */
 
 struct block {
-    uint64_t count; /* more than an address space holds: nobody sends the elements */
+    uint64_t count; /* if more than an address space holds: the elements are not sent */
     unsigned char data[HX_SHORT_BLOCK_BYTES - sizeof(uint64_t)];
 };
 
@@ -33,7 +33,7 @@ struct shorts {
     int absurd; /* the rank that has named a count beyond the address space, or -1 */
 };
 
-/* Where the block of a rank is in the root's vector, in bytes. *next: where the one after it is, if there are no displacements. */
+/* The place of a rank's block in the root's vector, in bytes. *next: without displacements, the place of the block after it, in elements. */
 static size_t place(const struct shorts *s, int rank, size_t *next)
 {
     const struct hx_call *call = s->call;
