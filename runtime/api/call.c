@@ -38,6 +38,8 @@ static hx_status_t call_run(struct hx_call *call, struct hx_bound *bound)
     } else if (status == HX_SUCCESS && (status = hx_inplace_copy_reserve(call)) == HX_SUCCESS) {
         call->key = hx_call_key_on(call->comm, call->key);
         status = parts_run(call, bound);
+        if (call->counted)
+            hx_short_blocks_expect(call);
     }
     if (call->root_knows)
         hx_root_counts_close(call);

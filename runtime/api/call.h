@@ -173,8 +173,10 @@ hx_status_t hx_root_counts_apply(struct hx_call *call);
 hx_status_t hx_root_counts_compare(const struct hx_call *call);
 /* The first rank of whose block the receiving side, if this is it, thinks otherwise, or -1. */
 int hx_root_counts_differing(const struct hx_call *call);
-/* Does it send blocks of one length, without asking for counts? The blocking call that does. */
+/* Does it send blocks of one length, without asking for counts? The blocking call that does. And note after another one if the next calls
+ * do so: alike on all ranks. */
 int hx_short_blocks_fit(const struct hx_call *call);
+void hx_short_blocks_expect(const struct hx_call *call);
 hx_status_t hx_short_blocks_run(struct hx_call *call);
 /* Run a blocking call that is right, now that the engine is free. */
 hx_status_t hx_call_run(struct hx_call *call);

@@ -139,6 +139,10 @@ struct hx_comm {
     HX_CALL_MANNER; /* shared_alloc: hx_alloc was called for it, and its ranks can read each other's memory: the same on all */
     void *inplace_copy;        /* the copy of an in-place call: see enum hx_inplace_copy */
     size_t inplace_copy_bytes;
+    struct hx_short_blocks {   /* short_blocks.c: of gatherv, and of scatterv */
+        int calls;             /* so many from now on send blocks */
+        size_t bytes;          /* of this length */
+    } short_blocks[2];
 };
 
 /* That of an engine. */

@@ -2,11 +2,12 @@
 /*
  * A blocking gatherv or scatterv between ranks of one node. No rank has to know the counts of all: the call is a gather or scatter of blocks
  * of one length. Such a block holds the count, as the sending side says, and the elements, if they fit. If they do not, the two ranks send
- * them as a message of their own. So short blocks take one call, and the ranks that begin it run ahead of the others.
+ * them as a message of their own. So short blocks take one call, and the ranks that begin it run ahead of the others. Longer blocks do better
+ * by the plans of root_counts.c. Those tell all ranks all counts: if all were short, the next SHORT_CALLS calls use blocks for them.
  *
  * Counts that do not match have the effects that root_counts.c describes.
  *
- * Cost: a gather or scatter of HX_SHORT_BLOCK_BYTES for each rank; a message for each longer block.
+ * Cost: a gather or scatter of such blocks; a message for each longer block.
  */
 #include "runtime/api/call.h"
 #include "runtime/base/memcpy.h"
@@ -14,24 +15,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HX_SHORT_BLOCK_BYTES 256
+#define SHORT_MOST_BYTES 8192
+#define SHORT_CALLS 64 /* of 64 calls one exchanges the counts */
 #define TAG -2 /* no message of the program has it */
 
 struct block {
     uint64_t count; /* if more than an address space holds: the elements are not sent */
-    unsigned char data[HX_SHORT_BLOCK_BYTES - sizeof(uint64_t)];
+    unsigned char data[];
 };
 
 /* A call under way. */
 struct shorts {
     struct hx_call *call;
     int gathers, is_root;
-    size_t elem_bytes, most_short, most_sane; /* elements that fit a block, and an address space */
-    struct block mine, *blocks; /* on the root, of all ranks */
+    size_t block_bytes, elem_bytes, most_short, most_sane; /* most: elements that fit a block, and an address space */
+    struct block *mine;
+    unsigned char *blocks; /* on the root, of all ranks */
     struct hx_p2p_call *rests;  /* messages of longer blocks; NULL: there are none yet */
     int nrests;
     int absurd; /* the rank that has named a count beyond the address space, or -1 */
 };
+
+static struct block *block_of(const struct shorts *s, int rank)
+{
+    return (struct block *)(void *)(s->blocks + (size_t)rank * s->block_bytes);
+}
 
 /* The place of a rank's block in the root's vector, in bytes. *next: without displacements, the place of the block after it, in elements. */
 static size_t place(const struct shorts *s, int rank, size_t *next)
@@ -63,7 +71,7 @@ static void blocks_fill(struct shorts *s)
         fits = fits && call->root_counts[r] <= s->most_sane && (sum += call->root_counts[r]) <= s->most_sane;
     for (int r = 0; r < n; r++) {
         const size_t at = place(s, r, &next);
-        block_fill(s, &s->blocks[r], fits ? call->root_counts[r] : UINT64_MAX, (const unsigned char *)call->in + at);
+        block_fill(s, block_of(s, r), fits ? call->root_counts[r] : UINT64_MAX, (const unsigned char *)call->in + at);
     }
 }
 
@@ -103,16 +111,16 @@ static void own_copy(const struct shorts *s, void *to, const void *from)
 }
 
 /* If the counts do not match, what arrives is dropped. */
-static hx_status_t scrap_open(struct shorts *s, const struct block *blocks, int n)
+static hx_status_t scrap_open(struct shorts *s)
 {
     struct hx_call *call = s->call;
-    uint64_t most = 1;
+    uint64_t most = s->mine->count <= s->most_sane ? s->mine->count : 0;
 
     if (hx_root_counts_differing(call) < 0)
         return HX_SUCCESS;
-    for (int i = 0; i < n; i++)
-        most = blocks[i].count > most && blocks[i].count <= s->most_sane ? blocks[i].count : most;
-    if ((call->scrap = malloc(most * s->elem_bytes)))
+    for (int r = 0; s->gathers && r < call->comm->members.size; r++)
+        most = call->counts[r] > most && call->counts[r] <= s->most_sane ? call->counts[r] : most;
+    if ((call->scrap = malloc(most * s->elem_bytes + 1)))
         return HX_SUCCESS;
     hx_fail(HX_ERR_NOMEM, "%s: no memory to discard %zu bytes: the counts on the ranks do not match", call->name, (size_t)most * s->elem_bytes);
     return hx_comm_break(call->comm, HX_ERR_NOMEM);
@@ -130,16 +138,16 @@ static hx_status_t gathered(struct shorts *s)
         return rest_add(s, 1, call->key.root, call->said_count, (void *)(uintptr_t)call->in);
     }
     for (int r = 0; r < n; r++) {
-        call->counts[r] = s->blocks[r].count;
+        call->counts[r] = block_of(s, r)->count;
         s->absurd = s->absurd < 0 && call->counts[r] > s->most_sane ? r : s->absurd;
     }
-    status = scrap_open(s, s->blocks, n);
+    status = scrap_open(s);
     for (int r = 0; r < n && status == HX_SUCCESS; r++) {
         unsigned char *to = (unsigned char *)call->out + place(s, r, &next);
         if (r == call->key.root)
             own_copy(s, to, call->in);
         else
-            status = block_take(s, r, &s->blocks[r], to);
+            status = block_take(s, r, block_of(s, r), to);
     }
     return status;
 }
@@ -151,12 +159,12 @@ static hx_status_t scattered(struct shorts *s)
     hx_status_t status;
     size_t next = 0;
 
-    call->counts[call->comm->members.rank] = s->mine.count;
-    s->absurd = s->mine.count > s->most_sane ? call->key.root : -1;
-    if ((status = scrap_open(s, &s->mine, 1)) != HX_SUCCESS)
+    call->counts[call->comm->members.rank] = s->mine->count;
+    s->absurd = s->mine->count > s->most_sane ? call->key.root : -1;
+    if ((status = scrap_open(s)) != HX_SUCCESS)
         return status;
     if (!s->is_root)
-        return block_take(s, call->key.root, &s->mine, call->out);
+        return block_take(s, call->key.root, s->mine, call->out);
     for (int r = 0; status == HX_SUCCESS && s->absurd < 0 && r < n; r++) {
         unsigned char *from = (unsigned char *)(uintptr_t)call->in + place(s, r, &next);
         if (r != call->key.root)
@@ -174,9 +182,9 @@ static hx_status_t blocks_move(struct shorts *s)
     const struct hx_call *call = s->call;
     const struct hx_call_key key =
         hx_call_key_for(s->gathers ? HX_FOR_GATHERV : HX_FOR_SCATTERV, hx_about_rooted(call->key.dtype, call->key.root),
-                        hx_call_key_of(call->key.coll, HX_BYTE, HX_SUM, call->key.root, sizeof(struct block)));
-    const void *in = s->gathers ? &s->mine : s->blocks;
-    void *out = s->gathers ? s->blocks : &s->mine;
+                        hx_call_key_of(call->key.coll, HX_BYTE, HX_SUM, call->key.root, s->block_bytes));
+    const void *in = s->gathers ? (void *)s->mine : s->blocks;
+    void *out = s->gathers ? s->blocks : (void *)s->mine;
     struct hx_engine *engine = &call->comm->engine;
     struct hx_bound *bound = hx_call_known(call->comm, key);
 
@@ -191,7 +199,7 @@ static hx_status_t run(struct shorts *s)
     hx_status_t status;
 
     if (s->gathers)
-        block_fill(s, &s->mine, call->said_count, call->in);
+        block_fill(s, s->mine, call->said_count, call->in);
     else if (s->is_root)
         blocks_fill(s);
     if ((status = blocks_move(s)) != HX_SUCCESS || (status = s->gathers ? gathered(s) : scattered(s)) != HX_SUCCESS ||
@@ -203,25 +211,54 @@ static hx_status_t run(struct shorts *s)
                                             call->name, s->absurd, hx_dtype_bytes(call->key.dtype)));
 }
 
+static struct hx_short_blocks *of_call(const struct hx_call *call)
+{
+    return &call->comm->short_blocks[call->key.coll == HX_COLL_SCATTER];
+}
+
 int hx_short_blocks_fit(const struct hx_call *call)
 {
+    return call->root_knows && of_call(call)->calls > 0;
+}
+
+/* The shortest blocks stand beside the flags. */
+void hx_short_blocks_expect(const struct hx_call *call)
+{
     const struct hx_members *members = &call->comm->members;
-    return call->root_knows && !call->counted && members->size > 1 && members->local_n == members->size;
+    const size_t most = SHORT_MOST_BYTES / hx_dtype_bytes(call->key.dtype);
+    struct hx_short_blocks *shorts = of_call(call);
+    size_t longest = 0;
+
+    shorts->calls = 0;
+    if (members->size == 1 || members->local_n < members->size)
+        return;
+    for (int r = 0; r < members->size; r++)
+        longest = call->counts[r] > longest ? call->counts[r] : longest;
+    if (longest > most || longest * hx_dtype_bytes(call->key.dtype) + sizeof(struct block) > SHORT_MOST_BYTES)
+        return;
+    shorts->calls = SHORT_CALLS;
+    shorts->bytes = HX_INLINE_BYTES;
+    while (shorts->bytes < longest * hx_dtype_bytes(call->key.dtype) + sizeof(struct block))
+        shorts->bytes = shorts->bytes == HX_INLINE_BYTES ? 128 : 2 * shorts->bytes;
 }
 
 hx_status_t hx_short_blocks_run(struct hx_call *call)
 {
+    struct hx_short_blocks *shorts = of_call(call);
     const size_t n = (size_t)call->comm->members.size, elem_bytes = hx_dtype_bytes(call->key.dtype);
-    struct shorts s = {.call = call, .gathers = call->key.coll == HX_COLL_GATHER, .is_root = call->comm->members.rank == call->key.root,
-                       .elem_bytes = elem_bytes, .most_short = sizeof(s.mine.data) / elem_bytes, .most_sane = (SIZE_MAX >> 16) / elem_bytes,
-                       .absurd = -1};
+    const int is_root = call->comm->members.rank == call->key.root;
+    struct shorts s = {.call = call, .gathers = call->key.coll == HX_COLL_GATHER, .is_root = is_root, .block_bytes = shorts->bytes,
+                       .elem_bytes = elem_bytes, .most_short = (shorts->bytes - sizeof(struct block)) / elem_bytes,
+                       .most_sane = (SIZE_MAX >> 16) / elem_bytes, .absurd = -1};
     hx_status_t status;
 
-    call->inplace_copy_bytes = n * (sizeof(*call->counts) + (s.is_root ? sizeof(*s.blocks) : 0)); /* nothing else is copied */
+    shorts->calls--;
+    call->inplace_copy_bytes = n * sizeof(*call->counts) + (is_root ? n + 1 : 1) * shorts->bytes; /* nothing else is copied */
     if ((status = hx_inplace_copy_reserve(call)) != HX_SUCCESS)
         return status;
-    call->counts = call->memory;
-    s.blocks = (struct block *)(void *)(call->counts + n);
+    s.mine = call->memory;
+    s.blocks = (unsigned char *)call->memory + shorts->bytes;
+    call->counts = (size_t *)(void *)(s.blocks + (is_root ? n * shorts->bytes : 0));
     status = run(&s);
     free(s.rests);
     free(call->scrap);

@@ -722,8 +722,14 @@ int main(int argc, char **argv)
     } else if (!strcmp(mode, "ahead")) {
         run_ahead();
     } else if (!strcmp(mode, "short_blocks")) {
+        gatherv_call(HX_INT32, HX_SUM, 20, 0, 0, 0, 0); /* all ranks learn that blocks are short */
+        scatterv_call(HX_INT32, HX_SUM, 20, 0, 0, 0, 0);
         gatherv_ahead();
         scatterv_ahead();
+        for (int i = 0; i < 200; i++) { /* long blocks among short ones, and calls that exchange the counts again */
+            gatherv_call(HX_INT32, HX_SUM, i % 5 ? 3 : 20000, i % 3, i % size, i % 2, i % 4 / 2);
+            scatterv_call(HX_INT32, HX_SUM, i % 7 ? 3 : 300, i % 3, i % size, i % 2, i % 4 / 2);
+        }
     } else {
         fprintf(stderr, "collectives: mode \"%s\"; choose types, counts, short, bits, ahead, short_blocks or names\n", mode);
         return 2;
