@@ -620,9 +620,10 @@ typedef struct hx_plan_info {
 
 /* Describe a call on comm. collective: a function's name without "hx_", e.g. "allreduce". count:
  * elements as in that call; if the call has a count for each rank, each of these counts is this
- * value. op and root are ignored if the call has none. gatherv and scatterv first exchange their
- * counts; rounds and bytes do not include this. Between ranks of one node the blocking ones have no
- * such plan if all blocks are short. Local: other ranks need not call it.
+ * value. op and root are ignored if the call has none. gatherv and scatterv usually exchange their
+ * counts first; rounds and bytes do not include this. Between ranks of one node, blocking calls with
+ * short blocks gather or scatter blocks of one length instead. This function does not describe
+ * that plan. Local: other ranks need not call it.
  * Errors: HX_ERR_ARG, HX_ERR_STATE, HX_ERR_ENV, HX_ERR_NOMEM. */
 HX_CALL hx_status_t hx_plan_info(hx_comm_t *comm, const char *collective, size_t count, hx_dtype_t dtype, hx_op_t op,
                                  int root, hx_plan_info_t *info);

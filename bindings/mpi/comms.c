@@ -133,13 +133,14 @@ static void timeout_set(hx_comm_t *comm)
 
 hx_status_t hxmpi_comms_begin(hx_comm_t *all, int threads)
 {
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
+    int good;
 
     world = all;
     has_threads = threads;
     timeout_set(world);
-    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) != MPI_SUCCESS ||
-        hxmpi_types_begin() != HX_SUCCESS || PMPI_Comm_idup(MPI_COMM_WORLD, &quiet, &request) != MPI_SUCCESS)
+    good = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) == MPI_SUCCESS && hxmpi_types_begin() == HX_SUCCESS;
+    if (!hxmpi_least(good) || PMPI_Comm_idup(MPI_COMM_WORLD, &quiet, &request) != MPI_SUCCESS)
         return HX_ERR_NOMEM;
     hxmpi_wait_gently(&request);
     PMPI_Comm_set_errhandler(quiet, MPI_ERRORS_RETURN);

@@ -13,12 +13,13 @@ struct hxmpi_text {
 
 struct hxmpi_block { /* of one rank, at a fence */
     int is_in, used; /* used: bytes of its whole text */
-    char text[1016];
+    char text[];
 };
 
 struct hxmpi_exchange {
     int rank, size;
-    struct hxmpi_block *blocks; /* of all ranks */
+    size_t text_bytes; /* of a block */
+    char *blocks;      /* of all ranks; behind them, that of this rank */
     struct hxmpi_text mine; /* put since the last fence */
     struct hxmpi_text all;  /* of all ranks, until the last fence */
 };

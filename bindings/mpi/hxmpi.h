@@ -52,11 +52,14 @@ extern enum hxmpi_state hxmpi_state;
 /* One line on standard error, by this rank. */
 void hxmpi_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Collective, during the start: the least of all ranks' numbers; 0 if MPI fails. */
+int hxmpi_least(int mine);
+
 /* ---- everyone.c */
 
 /* Collective. Returns when all ranks of the job have the library. If one has not, the job stops. */
 void hxmpi_everyone_await(int rank, int size);
-/* Waits for a call of MPI at the start, and leaves the core to other ranks, which MPICH's own waits do not. */
+/* Wait for a call of MPI at the start. Yield the core meanwhile, which MPICH's own waits do not. */
 void hxmpi_wait_gently(MPI_Request *request);
 
 /* ---- comms.c: communicators */

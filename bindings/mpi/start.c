@@ -56,10 +56,10 @@ static int is_wanted(const char **why)
     return 0;
 }
 
-static int least(int mine)
+int hxmpi_least(int mine)
 {
     int all = 0;
-    MPI_Request request;
+    MPI_Request request = MPI_REQUEST_NULL;
 
     if (PMPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request) == MPI_SUCCESS)
         hxmpi_wait_gently(&request);
@@ -93,14 +93,14 @@ static hx_status_t world_start(int rank, int size, int threads, hx_comm_t **worl
     struct hxmpi_exchange exchange;
     hx_status_t status = HX_ERR_NOMEM;
 
-    if (least(hxmpi_exchange_open(&exchange, rank, size))) {
+    if (hxmpi_least(hxmpi_exchange_open(&exchange, rank, size))) {
         const hx_bootstrap_t bootstrap = hxmpi_exchange_callbacks(&exchange);
         const hx_config_t config = {.bootstrap = &bootstrap};
         status = hx_init_with(&config, world);
         hxmpi_exchange_leave(&exchange);
     }
     hxmpi_exchange_close(&exchange);
-    if (least(status == HX_SUCCESS))
+    if (hxmpi_least(status == HX_SUCCESS))
         status = hxmpi_comms_begin(*world, threads);
     return status;
 }
@@ -110,7 +110,7 @@ static int serve(int rank, int size, int threads)
 {
     hx_comm_t *world = NULL;
     const hx_status_t status = world_start(rank, size, threads, &world);
-    const int failed = least(status == HX_SUCCESS ? size : rank);
+    const int failed = hxmpi_least(status == HX_SUCCESS ? size : rank);
 
     if (failed == size)
         return 1;
@@ -138,7 +138,7 @@ static void start(int threads)
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, ended, &key, NULL) != MPI_SUCCESS ||
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) != MPI_SUCCESS)
         wanted = 0;
-    if (size > 1 && least(wanted) && serve(rank, size, threads)) {
+    if (size > 1 && hxmpi_least(wanted) && serve(rank, size, threads)) {
         hx_on_idle(hxmpi_progress, NULL);
         hxmpi_always = threads || hx_progress(); /* 1: Hierax has a network */
         hxmpi_state = HXMPI_ON;

@@ -101,7 +101,7 @@ static int member_walk(const struct walk *w, int me, struct hx_uplink *u)
     memset(w->sent, 0, 2 * (size_t)w->nrounds * sizeof(double)); /* received too */
     for (uint32_t i = 0; plan && i < stage->nsteps; i++) {
         const struct hx_step *step = &stage->steps[i];
-        const int round = w->nrounds == 1 ? 0 : (int)step->tag, mine = w->group_of[me], other = w->group_of[step->peer];
+        const int round = (int)step->tag < w->nrounds ? (int)step->tag : w->nrounds - 1, mine = w->group_of[me], other = w->group_of[step->peer];
         const double vectors = (double)step->nblocks / hx_stage_columns(stage);
         if (step->op == HX_OP_SEND) {
             w->sent[round] += vectors;

@@ -73,6 +73,11 @@ static const void *target(const ElfW(Dyn) *dynamic, ElfW(Sxword) tag, size_t *va
     return (const void *)(*value < here.base ? here.base + *value : *value); // NOLINT(performance-no-int-to-ptr): addresses in memory
 }
 
+static int is_fopen(const char *name)
+{
+    return strcmp(name, "fopen") == 0 || strcmp(name, "fopen64") == 0;
+}
+
 static void entry_look(const ElfW(Dyn) *dynamic, ElfW(Sxword) table, ElfW(Sxword) table_bytes)
 {
     size_t at, bytes;
@@ -82,7 +87,7 @@ static void entry_look(const ElfW(Dyn) *dynamic, ElfW(Sxword) table, ElfW(Sxword
     target(dynamic, table_bytes, &bytes);
     const ElfW(Rela) *rows = target(dynamic, table, &at);
     for (size_t i = 0; at != 0 && !here.entry && i < bytes / sizeof(*rows); i++)
-        if (IS_ENTRY(ELF64_R_TYPE(rows[i].r_info)) && strcmp(names + symbols[ELF64_R_SYM(rows[i].r_info)].st_name, "fopen") == 0)
+        if (IS_ENTRY(ELF64_R_TYPE(rows[i].r_info)) && is_fopen(names + symbols[ELF64_R_SYM(rows[i].r_info)].st_name))
             here.entry = (_Atomic(opens_t *) *)(here.base + rows[i].r_offset); // NOLINT(performance-no-int-to-ptr): likewise
 }
 

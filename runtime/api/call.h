@@ -171,13 +171,14 @@ struct hx_call hx_root_counts_call(const struct hx_call *call);
 hx_status_t hx_root_counts_apply(struct hx_call *call);
 /* At its end: had this rank expected other lengths? */
 hx_status_t hx_root_counts_compare(const struct hx_call *call);
-/* The first rank of whose block the receiving side, if this is it, thinks otherwise, or -1. */
+/* If this rank receives: the first rank whose count differs from what this rank expects. Else -1. */
 int hx_root_counts_differing(const struct hx_call *call);
-/* Does it send blocks of one length, without asking for counts? The blocking call that does. And note after another one if the next calls
- * do so: alike on all ranks. */
+/* Does this call send blocks of one length, instead of asking for counts? */
 int hx_short_blocks_fit(const struct hx_call *call);
-void hx_short_blocks_expect(const struct hx_call *call);
+/* The blocking call that does. */
 hx_status_t hx_short_blocks_run(struct hx_call *call);
+/* After a call that has exchanged counts: do the next ones need that? The same on all ranks. */
+void hx_short_blocks_expect(const struct hx_call *call);
 /* Run a blocking call that is right, now that the engine is free. */
 hx_status_t hx_call_run(struct hx_call *call);
 /* The elements that this rank says the call is about, for the trace. */

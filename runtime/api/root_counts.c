@@ -8,7 +8,7 @@
  * The sending side decides the lengths. If a receiving rank expects other lengths, it receives into memory of Hierax and returns
  * HX_ERR_ARG. So the rank's buffers are not overwritten, no rank waits for ever, and the communicator stays usable.
  *
- * Blocking calls between ranks of one node do not need it: short_blocks.c.
+ * On one node, blocking calls whose last counts were short do not need it: short_blocks.c.
  *
  * Cost: a small all-gather of 8 bytes for each rank, or a broadcast of 16. A persistent call has this cost only at its first start.
  */

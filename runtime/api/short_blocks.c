@@ -2,10 +2,11 @@
 /*
  * A blocking gatherv or scatterv between ranks of one node. No rank has to know the counts of all: the call is a gather or scatter of blocks
  * of one length. Such a block holds the count, as the sending side says, and the elements, if they fit. If they do not, the two ranks send
- * them as a message of their own. So short blocks take one call, and the ranks that begin it run ahead of the others. Longer blocks do better
- * by the plans of root_counts.c. Those tell all ranks all counts: if all were short, the next SHORT_CALLS calls use blocks for them.
+ * them as a message of their own. So short blocks take one call, and the ranks that begin it run ahead of the others. Longer blocks are
+ * faster with the plans of root_counts.c. Those tell all ranks all counts: if all were short, the next SHORT_CALLS calls use blocks for them.
  *
- * Counts that do not match have the effects that root_counts.c describes.
+ * Counts that do not match have the effects that root_counts.c describes. If a count is more than an address space holds, only its rank and
+ * the root get HX_ERR_ARG.
  *
  * Cost: a gather or scatter of such blocks; a message for each longer block.
  */
@@ -16,8 +17,7 @@
 #include <string.h>
 
 #define SHORT_MOST_BYTES 8192
-#define SHORT_CALLS 64 /* of 64 calls one exchanges the counts */
-#define TAG -2 /* no message of the program has it */
+#define SHORT_CALLS 64 /* of 65 calls one exchanges the counts */
 
 struct block {
     uint64_t count; /* if more than an address space holds: the elements are not sent */
@@ -48,7 +48,7 @@ static size_t place(const struct shorts *s, int rank, size_t *next)
     const size_t at = call->root_displs ? call->root_displs[rank] : *next;
 
     *next += call->root_counts[rank];
-    return at * s->elem_bytes;
+    return call->root_counts[rank] ? at * s->elem_bytes : 0;
 }
 
 /* ---- before ---------------------------------------------------------------------------------------------------- */
@@ -89,7 +89,7 @@ static hx_status_t rest_add(struct shorts *s, int sending, int rank, uint64_t co
         return hx_comm_break(call->comm, HX_ERR_NOMEM);
     }
     s->rests[s->nrests++] = (struct hx_p2p_call){.members = &call->comm->members, .name = call->name, .sending = sending, .rank = rank,
-                                                 .tag = TAG, .dtype = hx_dtype_code(call->key.dtype), .base = at,
+                                                 .tag = s->gathers ? HX_TAG_GATHERV : HX_TAG_SCATTERV, .dtype = hx_dtype_code(call->key.dtype), .base = at,
                                                  .bytes = count * s->elem_bytes};
     return HX_SUCCESS;
 }
@@ -116,7 +116,7 @@ static hx_status_t scrap_open(struct shorts *s)
     struct hx_call *call = s->call;
     uint64_t most = s->mine->count <= s->most_sane ? s->mine->count : 0;
 
-    if (hx_root_counts_differing(call) < 0)
+    if (hx_root_counts_differing(call) < 0 && s->absurd < 0)
         return HX_SUCCESS;
     for (int r = 0; s->gathers && r < call->comm->members.size; r++)
         most = call->counts[r] > most && call->counts[r] <= s->most_sane ? call->counts[r] : most;
@@ -193,6 +193,25 @@ static hx_status_t blocks_move(struct shorts *s)
     return hx_call_run(&(struct hx_call){.name = call->name, .comm = call->comm, .key = key, .in = in, .out = out});
 }
 
+/* Meanwhile another thread may call on the communicator: it gets memory of its own. */
+static hx_status_t rests_run(const struct shorts *s)
+{
+    struct hx_comm *comm = s->call->comm;
+    hx_status_t status;
+
+    if (s->nrests == 0)
+        return HX_SUCCESS;
+    void *mine = comm->inplace_copy;
+    const size_t bytes = comm->inplace_copy_bytes;
+    comm->inplace_copy = NULL;
+    comm->inplace_copy_bytes = 0;
+    status = hx_messages_run(comm, s->rests, s->nrests);
+    free(comm->inplace_copy);
+    comm->inplace_copy = mine;
+    comm->inplace_copy_bytes = bytes;
+    return status;
+}
+
 static hx_status_t run(struct shorts *s)
 {
     struct hx_call *call = s->call;
@@ -203,7 +222,7 @@ static hx_status_t run(struct shorts *s)
     else if (s->is_root)
         blocks_fill(s);
     if ((status = blocks_move(s)) != HX_SUCCESS || (status = s->gathers ? gathered(s) : scattered(s)) != HX_SUCCESS ||
-        (status = hx_messages_run(call->comm, s->rests, s->nrests)) != HX_SUCCESS)
+        (status = rests_run(s)) != HX_SUCCESS)
         return status;
     if (s->absurd < 0)
         return hx_root_counts_compare(call);

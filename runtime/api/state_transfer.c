@@ -19,7 +19,6 @@
 #define PIECE_LEAST ((size_t)64 << 10) /* shorter entries come from one source */
 #define PIECE_MOST ((size_t)4 << 20)
 #define PIECE_ALIGN ((size_t)64)
-#define TAG -1 /* no message of the program has it */
 
 struct slot {
     struct hx_p2p_call call;
@@ -143,7 +142,7 @@ static void piece_start(struct transfer *t, const struct piece *piece)
     slot->used = 1;
     slot->order = t->started++;
     t->active++;
-    slot->call = (struct hx_p2p_call){.members = &comm->members, .name = "hx_state_sync", .sending = sending, .tag = TAG,
+    slot->call = (struct hx_p2p_call){.members = &comm->members, .name = "hx_state_sync", .sending = sending, .tag = HX_TAG_STATE_SYNC,
                                       .rank = sending ? piece->receiver : piece->source, .dtype = hx_dtype_code(HX_BYTE),
                                       .base = (unsigned char *)t->state->entries[piece->entry]->address + piece->offset,
                                       .bytes = piece->bytes};

@@ -74,7 +74,7 @@ static hx_status_t stage_bind(const struct hx_engine *engine, struct hx_bound *b
 /* Give every stage its part of the bank of slots, of the scratch memory and of the rings. */
 static hx_status_t places_assign(const struct hx_node *node, const struct hx_choice *choice, struct hx_bound *bound)
 {
-    size_t slots = 0, turns = choice->turns > 0 ? choice->turns : 1; /* at most HX_TURNS_MOST: hier sees to it */
+    size_t slots = 0, turns = choice->turns > 0 ? choice->turns : 1;
     int ring = 0;
 
     bound->scratch_bytes = 0;
@@ -89,6 +89,8 @@ static hx_status_t places_assign(const struct hx_node *node, const struct hx_cho
         if (!bs->tiny_slot)
             slots += bs->window * bs->layout.slot_bytes;
     }
+    if (turns > node->shared->calls_kept / 2)
+        turns = node->shared->calls_kept / 2;
     while (turns > 1 && turns * slots > node->shared->bank_bytes) /* rounded blocks may fill more here than on the fullest node */
         turns /= 2;
     /* parts as long as they can be: plans of as many parts share no memory in calls with different parts */

@@ -18,7 +18,7 @@ static size_t slice_offset(const struct hx_node *node, const struct hx_bound_sta
     if (space != HX_SLOT)
         return 0;
     if (bs->tiny_slot)
-        slot = node->controls[0].flags[bs->stage->first_flag][0].payload;
+        slot = node->controls[0].flags[bs->stage->first_flag * node->shared->calls_kept].payload;
     else
         slot = hx_node_bank(node, 0, 0) + bs->slot_offset + place * bs->layout.slot_bytes;
     return (size_t)(slot - (const unsigned char *)node->base);
@@ -50,7 +50,7 @@ void hx_bind_step(const struct hx_node *node, const struct hx_bound_stage *bs, c
                                   .n = step->n, .tag = step->tag, .handle = step->handle, .plan_step = step};
     if (step->nblocks == 0) { /* no data: a flag; or JOIN and LEARN, which do not read these fields */
         const struct hx_control *first = &node->controls[0];
-        out->flag_offset = (size_t)((const char *)&first->flags[bs->stage->first_flag + step->tag][0].epoch - (const char *)first);
+        out->flag_offset = (size_t)((const char *)&first->flags[(bs->stage->first_flag + step->tag) * node->shared->calls_kept].epoch - (const char *)first);
         out->lags = step->own;
         out->self = step->n == 1 ? UINT32_MAX : bs->me;
         return;

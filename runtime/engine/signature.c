@@ -31,6 +31,7 @@ uint64_t hx_about_rooted(hx_dtype_t dtype, int root)
 }
 
 #define GROUP_HASH_BITS 40
+#define A_MESSAGE UINT64_MAX /* as hx_about_rooted: the message of a long block, which knows neither */
 
 uint64_t hx_about_group(int parent_context, const int *members, int n)
 {
@@ -88,8 +89,10 @@ struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of
 
 struct hx_signature hx_signature_of_message(int sending, int rank, int tag)
 {
-    if (tag < 0) /* not a message of the program: see runtime/api/state_transfer.c */
+    if (tag == HX_TAG_STATE_SYNC)
         return (struct hx_signature){.purpose = HX_FOR_STATE_SYNC, .about = (uint64_t)sending};
+    if (tag < 0)
+        return (struct hx_signature){.purpose = tag == HX_TAG_GATHERV ? HX_FOR_GATHERV : HX_FOR_SCATTERV, .about = A_MESSAGE};
     return (struct hx_signature){.purpose = sending ? HX_FOR_SEND : HX_FOR_RECV, .about = (uint64_t)(uint32_t)tag << 32 | (uint32_t)rank};
 }
 
@@ -122,7 +125,7 @@ static void part_tell(const struct hx_signature *s, char *text, size_t capacity)
     const char *function = functions[s->purpose];
     char dtype[32];
 
-    if (s->purpose == HX_FOR_GATHERV || s->purpose == HX_FOR_SCATTERV)
+    if ((s->purpose == HX_FOR_GATHERV || s->purpose == HX_FOR_SCATTERV) && s->about != A_MESSAGE)
         snprintf(text, capacity, "%s of %s, root %d", function, dtype_tell((int32_t)(s->about >> 32), dtype), (int)(int32_t)s->about);
     else if (s->purpose == HX_FOR_SEND || s->purpose == HX_FOR_RECV)
         snprintf(text, capacity, "%s %s rank %d, tag %d", function, s->purpose == HX_FOR_SEND ? "to" : "from", (int)(int32_t)s->about,

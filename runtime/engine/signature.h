@@ -28,6 +28,8 @@ uint64_t hx_about_growth(int n, double seconds);
 
 /* n: ranks. of_its_own: each rank has lengths that others do not know. */
 struct hx_signature hx_signature_of(const struct hx_call_key *key, int n, int of_its_own);
+/* Tags of Hierax's own messages: no message of the program has them. */
+enum { HX_TAG_STATE_SYNC = -1, HX_TAG_GATHERV = -2, HX_TAG_SCATTERV = -3 };
 /* The same for a message between two ranks. rank: in the communicator, of the other side. */
 struct hx_signature hx_signature_of_message(int sending, int rank, int tag);
 /* The code of an element type in a signature. */

@@ -44,8 +44,8 @@
 
 #define HX_LINE_BYTES 128 /* two cache lines: adjacent-line prefetchers fetch pairs */
 #define HX_INLINE_BYTES 48
-/* A rank may raise flags, and fill short slots, in so many calls before the others leave the first: a power of two. Ranks that share a core
- * change less often then. Otherwise more lines only cost more misses of the cache. */
+/* A rank may raise flags, and fill short slots, in so many calls before the others leave the first: a power of two. If ranks share a core,
+ * more calls ahead mean fewer changes of process. If not, more lines only cost misses of the cache. */
 #define HX_CALLS_KEPT 64 /* at most */
 static inline unsigned hx_calls_kept(double ranks_per_cpu)
 {
@@ -131,7 +131,7 @@ struct hx_control { /* of one rank in one context; written by it alone, but for 
     _Atomic uint64_t asked;     /* 0: this rank asks for nothing; else a number, and 1 + the place in the segment of the rank that it asks */
     _Atomic uintptr_t asked_at; /* for so many bytes at that address of that rank */
     _Atomic uint64_t asked_bytes;
-    struct hx_flag flags[HX_NODE_FLAGS][HX_CALLS_KEPT]; /* index: call number % calls_kept */
+    struct hx_flag flags[HX_NODE_FLAGS * HX_CALLS_KEPT]; /* a row of calls_kept for each flag; index in a row: call number % calls_kept */
     _Atomic uint64_t signatures[HX_SIGNATURES][HX_SIGNATURE_WORDS];
 };
 _Static_assert(offsetof(struct hx_control, flags) == HX_LINE_BYTES, "what comes before the flags fills one line");

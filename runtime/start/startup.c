@@ -2,6 +2,7 @@
 /* Start-up of a process, through the three fences that exchange.c describes, up to the communicator of all ranks. */
 #include "runtime/start/startup.h"
 #include "runtime/api/failed.h"
+#include "runtime/api/lock.h"
 #include "runtime/engine/fetch.h"
 #include "runtime/base/log.h"
 #include "runtime/base/size.h"
@@ -40,7 +41,7 @@ static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
     int failed;
 
     *place = (struct hx_place){0};
-    lent = hx_env_lend(HX_HWLOC_WITHOUT, HX_HWLOC_UNNEEDED);
+    lent = HX_SINGLE_THREADED ? hx_env_lend(HX_HWLOC_WITHOUT, HX_HWLOC_UNNEEDED) : NULL; /* it moves what other threads read */
     failed = hx_topo_open(NULL, NULL, 0, &topo, error) < 0;
     hx_env_take_back(lent);
     if (failed)

@@ -309,15 +309,16 @@ static void turns_are_as_set(void **state)
     static const struct {
         const char *set;
         unsigned turns;
-    } cases[] = {{"1", 1}, {"3", 2}, {"8", 8}, {"9", 8}, {"64", 8}};
+        double ranks_per_cpu;
+    } cases[] = {{"1", 1, 1}, {"3", 2, 1}, {"8", 8, 1}, {"9", 8, 1}, {"64", 8, 1}, {"9", 8, 2}, {"64", 32, 2}};
     char error[HX_TOPO_ERROR_BYTES];
     struct hx_shape *shape = hx_shape_parse("8", error);
-    const struct hx_job job = {.llc_bytes = 64 << 20, .cpus_per_node = 8, .ranks_per_cpu = 1};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct hx_env env;
         struct hx_planner planner;
+        const struct hx_job job = {.llc_bytes = 64 << 20, .cpus_per_node = 8, .ranks_per_cpu = cases[i].ranks_per_cpu};
         setenv("HX_TURNS", cases[i].set, 1);
         assert_int_equal(hx_env_load(&env, NULL), HX_SUCCESS);
         assert_int_equal(hx_planner_init(&planner, &env, shape, 0, &job, NULL), HX_SUCCESS);

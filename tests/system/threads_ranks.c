@@ -179,6 +179,7 @@ static int setting_run(const struct setting *setting)
     int failures = 0;
 
     hx_shared_dimension(&segment, RANKS, RANKS, job.llc_bytes);
+    segment.calls_kept = hx_calls_kept(job.ranks_per_cpu);
     size_t bytes = segment.head_bytes + HX_COMM_CONTEXTS * segment.context_bytes;
     char *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED || !segment.contexts)
