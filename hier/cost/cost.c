@@ -219,8 +219,8 @@ static double least_coding_us(const struct hx_cost_params *p, const struct hx_ca
 
 /* One algorithm between nodes. Ranks that outnumber the job's cores do all that goes between these on the cores that there are.
  * `streams` members per node run side by side, each on `bytes`; `all` such algorithms together, on whole_bytes. The part `crossing` of
- * these goes between nodes. Cores that copy what goes between nodes have the sums to do besides: the same part of them. before_us: messages of others of its node that go before those of the
- * busiest member. */
+ * these goes between nodes. Cores that copy what goes between nodes have the sums to do besides: the same part of them.
+ * before_us: messages of others of its node that go before those of the busiest member. */
 static double between_us(const struct hx_cost_params *p, const struct hx_shape *shape, const struct hx_candidate *candidate, enum hx_coll coll,
                          const struct hx_counts *c, double bytes, int streams, double all, double whole_bytes, double crossing, double before_us)
 {

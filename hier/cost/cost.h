@@ -41,7 +41,7 @@ struct hx_cost {
     double intra_us, inter_us, total_us;
     double rounds;       /* messages one after the other between nodes */
     double net_bytes;    /* sent by the busiest node */
-    double uplink_bytes; /* that leave or enter the busiest group of nodes, whatever is more */
+    double uplink_bytes; /* that leave or enter the busiest group of nodes, whichever is more */
 };
 
 #define HX_COARSE_SLICES_MAX 64 /* of a vector between nodes */
@@ -116,8 +116,8 @@ int hx_uplinks_lack_memory(const struct hx_uplinks *uplinks);
 
 struct hx_uplink { /* in vectors: multiples of what the algorithm works on */
     int nrounds;
-    double *member; /* [nrounds] the busiest member sends or receives, whatever is more */
-    double *group;  /* [nrounds] leave or enter a group, whatever is more, for each of its nodes; of the group with the most */
+    double *member; /* [nrounds] the busiest member sends or receives, whichever is more */
+    double *group;  /* [nrounds] leave or enter a group, whichever is more, for each of its nodes; of the group with the most */
     double members; /* of all rounds together */
     double most;    /* of all rounds together leave or enter a group; of the group with the most */
 };

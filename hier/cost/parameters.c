@@ -12,7 +12,7 @@ const struct hx_cost_parameter hx_cost_parameters[HX_COST_PARAMETERS + 1] = {
     PARAMETER(stream_gb_s, 1, 1, "bandwidth of one rank between nodes"),
     PARAMETER(core_gb_s, 1, 1, "rate at which a core sends and receives (TCP only)"),
     PARAMETER(message_us, 1, 1, "CPU time of each further message in the same round"),
-    PARAMETER(uplink_taper, 1, 1, "bandwidth of all nodes of a group, in multiples of its uplink's (HX_NODE_GROUPS)"),
+    PARAMETER(uplink_taper, 1, 1, "bandwidth of a group's nodes / of its uplink"),
     PARAMETER(intra_alpha_us, 0, 0, "time to pass a flag to another core"),
     PARAMETER(intra_gb_s, 0, 1, "rate at which one rank copies in shared memory"),
     PARAMETER(reduce_gb_s, 0, 1, "rate at which a rank reduces in shared memory (bytes read)"),
