@@ -41,7 +41,8 @@ static hx_status_t place_find(const struct hx_env *env, struct hx_place *place)
     int failed;
 
     *place = (struct hx_place){0};
-    lent = HX_SINGLE_THREADED ? hx_env_lend(HX_HWLOC_WITHOUT, HX_HWLOC_UNNEEDED) : NULL; /* it moves what other threads read */
+    /* setenv moves what other threads read; a plugin reads the user's own description of the machine */
+    lent = HX_SINGLE_THREADED && !hx_env_launcher("HWLOC_XMLFILE") ? hx_env_lend(HX_HWLOC_WITHOUT, HX_HWLOC_UNNEEDED) : NULL;
     failed = hx_topo_open(NULL, NULL, 0, &topo, error) < 0;
     hx_env_take_back(lent);
     if (failed)
