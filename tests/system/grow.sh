@@ -241,9 +241,13 @@ HX_STORE=$at/train timeout 60 "$run" -n 2 -- "$here/grown" held 2>"$tmp/err" || 
 # the store closes every connection: an error in time, also with a short HX_TIMEOUT
 python3 -c 'import socket, sys
 s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("listens", flush=True)
 while True:
-    s.accept()[0].close()' $((port + 9)) &
-sleep 0.3
+    s.accept()[0].close()' $((port + 9)) >"$tmp/listens" &
+for ((i = 0; i < 100; i++)); do
+    [ ! -s "$tmp/listens" ] || break
+    sleep 0.1
+done
 HX_STORE=127.0.0.1:$((port + 9))/train HX_TIMEOUT=10 GROWN_STATUS=5 GROWN_TEXT="closes every connection at once" \
     timeout 100 "$run" -n 2 -- "$here/grown" wrong 2>"$tmp/err" || { fail "connections are closed: exit $?"; cat "$tmp/err" >&2; }
 kill $!
