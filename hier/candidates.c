@@ -41,10 +41,11 @@ hx_status_t hx_planner_init(struct hx_planner *planner, const struct hx_env *env
     planner->single_copy = job->single_copy;
     planner->forced_lanes = env->lanes;
     planner->forced_slice = env->slice;
-    planner->forced_turns = env->turns < HX_TURNS_MOST ? env->turns : HX_TURNS_MOST;
     planner->constants = job->constants;
     planner->net = job->net;
     hx_cost_defaults(&planner->cost, job->ranks_per_cpu * part_of_sharers(env, shape, job));
+    planner->turns_most = hx_calls_kept(planner->cost.oversubscription) / 2; /* each parity of calls has its bank */
+    planner->forced_turns = env->turns < planner->turns_most ? env->turns : planner->turns_most;
     if (job->cpus_per_node > 0 && (double)job->llc_bytes / job->cpus_per_node < planner->cost.core_cache_bytes)
         planner->cost.core_cache_bytes = (double)job->llc_bytes / job->cpus_per_node;
     if (hx_memcpy_goes_around()) /* the kernel copies that way too: by slots all-to-alls of 1 MiB took .7 to .9 of the time */

@@ -280,11 +280,10 @@ unsigned hx_planner_turns(const struct hx_planner *planner, enum hx_coll coll, s
     double sharers = planner->cost.oversubscription;
     size_t room = (size_t)((double)slots_room(planner) / (sharers > 1 ? sharers : 1));
     const int ahead = hx_coll_is_rooted(coll) || hx_coll_is_scan(coll);
-    const unsigned most = hx_calls_kept(sharers) / 2; /* each parity of calls has its bank */
-    unsigned wanted = ahead ? most : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
+    unsigned wanted = ahead ? (unsigned)planner->turns_most : slot_bytes >= TURN_MIN_BYTES ? TURNS : 1, turns = 1;
 
     if (planner->forced_turns) {
-        wanted = (unsigned)planner->forced_turns < most ? (unsigned)planner->forced_turns : most;
+        wanted = (unsigned)planner->forced_turns;
         room = planner->bank_bytes;
     }
     while (turns * 2 <= wanted && turns * 2 * slot_bytes <= room)

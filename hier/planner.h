@@ -54,7 +54,7 @@ struct hx_planner {
     int node_points, net_points; /* that its parameters were fitted to, by the table; 0: defaults */
     const char *node_table, *net_table; /* the table's file, if points are not 0 */
     size_t bank_bytes, live_bytes; /* slots of one rank, on the fullest node: all there are, what stays in the cache */
-    int64_t forced_lanes, forced_slice, forced_turns;
+    int64_t forced_lanes, forced_slice, forced_turns, turns_most; /* turns: parts of a bank */
     struct hx_forced forced[HX_COLL_COUNT];
     int explain, quiet, check, single_copy;
     const struct hx_wire *wire; /* of the call: sums may cross between nodes in this format; NULL: only as they are */

@@ -51,7 +51,6 @@ static inline unsigned hx_calls_kept(double ranks_per_cpu)
 {
     return ranks_per_cpu > 1 ? HX_CALLS_KEPT : 16;
 }
-#define HX_TURNS_MOST (HX_CALLS_KEPT / 2) /* parts of a bank: each parity of calls has its bank */
 #define HX_SIGNATURES 7 /* of the plans bound last */
 #define HX_SIGNATURE_WORDS 4
 #define HX_RING_ENTRIES 4
