@@ -6,7 +6,7 @@ EXTRA_DIST += tests/golden tests/abi/so0.c tests/abi/so0.x86-64
 # What these look at depends little on the system, the compiler and libraries: `tools/check system` leaves them out.
 same_everywhere = tests/places.py tests/layering.py tests/english.py tests/model/run.sh tests/efa_provider/mutants.sh tests/efa_provider/differential.sh \
     tests/runtime/plan/test_check tests/hier/compose/test_compose tests/tools/coll_plan.sh tests/tools/plan_draw.sh tests/tools/plan_cost.sh \
-    tests/tools/plan_time.sh tests/tools/report.sh tests/tools/test_report.py tests/tools/compare.sh tests/tools/coll_tune.sh tests/tools/check.sh tests/python/learn.py \
+    tests/tools/plan_work.sh tests/tools/report.sh tests/tools/test_report.py tests/tools/compare.sh tests/tools/coll_tune.sh tests/tools/check.sh tests/python/learn.py \
     tests/system/churn.sh tests/system/guidelines.sh tests/system/userops.sh tests/system/wire.sh tests/system/windows.sh tests/hier/live_counters.sh \
     tests/tools/bench_hierax.sh tests/tools/plan_job.sh tests/tools/coll_info.sh tests/tools/screen.py tests/tools/man.sh \
     tests/system/badinput.sh tests/system/comms_many.sh tests/system/grow.sh tests/system/inherited.sh tests/system/notify.sh tests/system/starved.sh \

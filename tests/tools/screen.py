@@ -4,6 +4,7 @@
 
 Runs each command under a pseudo terminal. For each width it looks at every line. It also compares the words with those that the
 command prints to a pipe: nothing may be lost. Piped output is not folded."""
+import difflib
 import fcntl
 import os
 import pty
@@ -99,8 +100,10 @@ def faults(line, columns, tmp, steady):
         for row, rest in zip(lines, lines[1:]):
             if row.startswith("  ") and rest[:1].islower():
                 yield f"{line}: the row goes on at the left margin: {row!r}, {rest!r}"
-    if steady and letters(said) != letters(on_pipe(words)):
-        yield f"{line}: on a terminal of {columns} it does not say what it says to a pipe:\n{said}"
+    piped = on_pipe(words) if steady else said
+    if letters(said) != letters(piped):
+        lost = "\n".join(difflib.unified_diff(piped.split("\n"), said.split("\n"), lineterm=""))
+        yield f"{line}: on a terminal of {columns} it does not say what it says to a pipe:\n{lost}"
 
 
 def quickstart_faults():

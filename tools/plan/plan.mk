@@ -7,5 +7,5 @@ tools_coll_plan_SOURCES = tools/plan/coll_plan.c tools/plan/coll_plan.h tools/pl
 tools_coll_plan_CFLAGS = $(AM_CFLAGS)
 tools_coll_plan_LDADD = libhierax_internal.la $(JSON_C_LIBS) -lm
 
-dist_tests_list += tests/tools/coll_plan.sh tests/tools/plan_cost.sh tests/tools/plan_draw.sh tests/tools/plan_job.sh tests/tools/plan_time.sh
+dist_tests_list += tests/tools/coll_plan.sh tests/tools/plan_cost.sh tests/tools/plan_draw.sh tests/tools/plan_job.sh tests/tools/plan_work.sh
 EXTRA_DIST += tests/tools/says.sh
