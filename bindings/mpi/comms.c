@@ -204,6 +204,18 @@ static void turn_take(MPI_Comm comm)
     }
 }
 
+/* A new communicator of Hierax, or NULL. Collective. NULL on all ranks if it cannot be used. */
+static hx_comm_t *set_up(hx_comm_t *made)
+{
+    if (!made)
+        return NULL;
+    timeout_set(made);
+    if (hxmpi_pool_expect(made) == HX_SUCCESS)
+        return made;
+    hx_comm_free(made);
+    return NULL;
+}
+
 static hx_comm_t *group_make(MPI_Comm comm, const int *ranks, int size)
 {
     hx_comm_t *made = NULL;
@@ -213,9 +225,7 @@ static hx_comm_t *group_make(MPI_Comm comm, const int *ranks, int size)
         hx_comm_free(made);
         made = NULL;
     }
-    if (made)
-        timeout_set(made);
-    return made;
+    return set_up(made);
 }
 
 hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, const struct hxmpi_graph *graph, int ready)
@@ -234,9 +244,7 @@ hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, const str
     }
     if (has_threads)
         pthread_mutex_unlock(&turn);
-    if (made)
-        timeout_set(made);
-    return made;
+    return set_up(made);
 }
 
 /* may: this rank can take one more. */

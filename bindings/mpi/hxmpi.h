@@ -13,6 +13,7 @@
 #include <hierax.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdint.h>
 #pragma GCC visibility push(default) /* the functions of MPI that this library defines; not every mpi.h says so */
 #include <mpi.h>
 #pragma GCC visibility pop
@@ -146,6 +147,17 @@ void hxmpi_during_finish(void); /* once, at the end */
             hxmpi_during_end();                                                                                                      \
         rc_;                                                                                                                         \
     })
+
+/* ---- pool.c: HXMPI_ALLOC */
+
+/* The bytes of the pool that the user wants; 0: none. Rank 0 says if the setting is wrong. */
+int64_t hxmpi_pool_wish(int rank);
+/* Collective over the job. One line if it fails. */
+void hxmpi_pool_open(hx_comm_t *world, int rank, int64_t bytes);
+/* Calls on comm may have buffers in the pool. Collective. */
+hx_status_t hxmpi_pool_expect(hx_comm_t *comm);
+void hxmpi_pool_close(void);
+void hxmpi_pool_print(int rank); /* for HXMPI_STATS=1 */
 
 /* ---- stats.c: HXMPI_STATS=1 */
 

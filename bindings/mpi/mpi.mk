@@ -2,10 +2,10 @@
 # libhierax-mpi: a library to preload, for each MPI that configure finds. It needs that MPI's library, so that a program finds the MPI's
 # names which loads its MPI late (Python). `make` puts it into mpi/ of the build folder.
 hxmpi_sources = bindings/mpi/blocking.c bindings/mpi/comms.c bindings/mpi/during.c bindings/mpi/everyone.c bindings/mpi/exchange.c bindings/mpi/exchange.h bindings/mpi/fold.c bindings/mpi/forms.h bindings/mpi/graphs.c bindings/mpi/graphs.h bindings/mpi/fortran.c \
-    bindings/mpi/hxmpi.h bindings/mpi/inits.c bindings/mpi/inits_large.c bindings/mpi/large.c bindings/mpi/prepared.c bindings/mpi/side.c bindings/mpi/side.h bindings/mpi/start.c bindings/mpi/started.c bindings/mpi/started.h bindings/mpi/starts.c \
+    bindings/mpi/hxmpi.h bindings/mpi/inits.c bindings/mpi/inits_large.c bindings/mpi/large.c bindings/mpi/pool.c bindings/mpi/prepared.c bindings/mpi/side.c bindings/mpi/side.h bindings/mpi/start.c bindings/mpi/started.c bindings/mpi/started.h bindings/mpi/starts.c \
     bindings/mpi/starts_large.c bindings/mpi/stats.c bindings/mpi/types.c bindings/mpi/waits.c bindings/mpi/waits_during.c
 hxmpi_cflags = $(HX_CFLAGS) -ftls-model=initial-exec
-hxmpi_cppflags = -I$(top_srcdir)/runtime -D_GNU_SOURCE= $(HX_CPPFLAGS)
+hxmpi_cppflags = -I$(top_srcdir)/runtime -I$(top_srcdir) -D_GNU_SOURCE= $(HX_CPPFLAGS)
 EXTRA_DIST += bindings/mpi/README.md bindings/mpi/neighbors.c $(hxmpi_sources)
 
 # libtool is left out, as for the modules of Python: it does not install into another prefix than that of configure.

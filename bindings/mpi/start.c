@@ -74,11 +74,14 @@ static int ended(MPI_Comm comm, int key, void *value, void *extra)
     (void)comm, (void)key, (void)value, (void)extra;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     hxmpi_stats_print(rank);
+    if (hxmpi_stats_wanted)
+        hxmpi_pool_print(rank);
     if (hxmpi_state != HXMPI_ON)
         return MPI_SUCCESS;
     hxmpi_started_end();
     hxmpi_prepared_end();
     hxmpi_comms_end();
+    hxmpi_pool_close();
     hxmpi_state = HXMPI_OFF;
     hxmpi_always = 0;
     hxmpi_during_finish();
@@ -105,13 +108,15 @@ static hx_status_t world_start(int rank, int size, int threads, hx_comm_t **worl
     return status;
 }
 
-/* Returns 0 if Hierax stays off. One rank says why. */
-static int serve(int rank, int size, int threads)
+/* Returns 0 if Hierax stays off. One rank says why. pool: bytes of a pool, which all ranks want; or 0. */
+static int serve(int rank, int size, int threads, int64_t pool)
 {
     hx_comm_t *world = NULL;
     const hx_status_t status = world_start(rank, size, threads, &world);
     const int failed = hxmpi_least(status == HX_SUCCESS ? size : rank);
 
+    if (failed == size && pool)
+        hxmpi_pool_open(world, rank, pool);
     if (failed == size)
         return 1;
     if (failed == rank)
@@ -124,6 +129,7 @@ static int serve(int rank, int size, int threads)
 static void start(int threads)
 {
     int rank, size, wanted, key = MPI_KEYVAL_INVALID;
+    int64_t pool;
     const char *why;
 
     hxmpi_state = HXMPI_OFF;
@@ -138,7 +144,8 @@ static void start(int threads)
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, ended, &key, NULL) != MPI_SUCCESS ||
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL) != MPI_SUCCESS)
         wanted = 0;
-    if (size > 1 && hxmpi_least(wanted) && serve(rank, size, threads)) {
+    pool = wanted && size > 1 ? hxmpi_pool_wish(rank) : 0;
+    if (size > 1 && (wanted = hxmpi_least(wanted + (pool > 0))) > 0 && serve(rank, size, threads, wanted > 1 ? pool : 0)) {
         hx_on_idle(hxmpi_progress, NULL);
         hxmpi_always = threads || hx_progress(); /* 1: Hierax has a network */
         hxmpi_state = HXMPI_ON;

@@ -277,11 +277,81 @@ static void fails(void)
     sum_check("fails, afterwards", MPI_COMM_WORLD, 3);
 }
 
+/* ---- memory: blocks of MPI_Alloc_mem. With HXMPI_ALLOC=4M some come from the pool, others do not fit it */
+
+enum { BLOCKS = 12 };
+
+static int *block_new(size_t ints)
+{
+    void *block;
+
+    if (MPI_Alloc_mem((MPI_Aint)(ints * sizeof(int)), MPI_INFO_NULL, &block) != MPI_SUCCESS || !block)
+        wrong("memory: MPI_Alloc_mem", 0, (int)ints);
+    memset(block, 0x5a, ints * sizeof(int)); /* all of it can be written */
+    return block;
+}
+
+/* out[i] = the sum over the ranks of in[i]; the last rank's buffers are of malloc. */
+static void block_sums(MPI_Comm comm, int *in, int *out, int ints)
+{
+    int *own = rank == size - 1 ? malloc(2 * (size_t)ints * sizeof(int)) : NULL;
+
+    in = own ? own : in;
+    out = own ? own + ints : out;
+    for (int i = 0; i < ints; i++)
+        in[i] = rank + i;
+    MPI_Allreduce(in, out, ints, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < ints; i++)
+        if (out[i] != size * (size - 1) / 2 + size * i)
+            wrong("memory: MPI_Allreduce", out[i], size * (size - 1) / 2 + size * i);
+    for (int i = 0; i < ints / size * size; i++)
+        in[i] = 7 * rank + i % 1000;
+    MPI_Alltoall(in, ints / size, MPI_INT, out, ints / size, MPI_INT, comm);
+    for (int i = 0; i < ints / size * size; i++) {
+        const int each = ints / size, from = i / each, sent = rank * each + i % each;
+        if (out[i] != 7 * from + sent % 1000)
+            wrong("memory: MPI_Alltoall", out[i], 7 * from + sent % 1000);
+    }
+    free(own);
+}
+
+static void memory(void)
+{
+    static const size_t ints[BLOCKS] = {1, 1024, 1025, 3000, 70000, 150000, 1023, 8, 40000, 5000, 2000000, 2048};
+    int *blocks[BLOCKS];
+    MPI_Comm copy, part;
+    MPI_Request request;
+    void *none;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &part);
+    for (int round = 0; round < 20; round++) {
+        const MPI_Comm comm = round % 3 == 0 ? MPI_COMM_WORLD : round % 3 == 1 ? copy : part;
+        for (int i = 0; i < BLOCKS; i++)
+            blocks[i] = block_new(ints[i]);
+        for (int i = 0; i < BLOCKS; i++)
+            for (size_t at = 0; at < ints[i]; at += ints[i] > 1 ? ints[i] - 1 : 1)
+                if (blocks[i][at] != 0x5a5a5a5a) /* another block's memory */
+                    wrong("memory: a block", blocks[i][at], 0x5a5a5a5a);
+        block_sums(comm, blocks[4], blocks[5], 1 + 3500 * round);
+        block_sums(comm, blocks[3], blocks[9], 3000);
+        MPI_Iallreduce(blocks[8], blocks[10], 40000, MPI_INT, MPI_MAX, comm, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int i = 0; i < BLOCKS; i++) /* in another order */
+            MPI_Free_mem(blocks[(5 * i + round) % BLOCKS]);
+    }
+    if (MPI_Alloc_mem(0, MPI_INFO_NULL, &none) == MPI_SUCCESS && none)
+        MPI_Free_mem(none);
+    block_new(5000); /* never freed */
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&part);
+}
+
 static const struct {
     const char *name;
     void (*part)(void);
 } parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types},
-             {"overlap", overlap}, {"sums", sums}, {"fails", fails}};
+             {"overlap", overlap}, {"sums", sums}, {"fails", fails}, {"memory", memory}};
 
 /* Hierax cannot start on rank 1: that rank has a wrong setting. */
 static void spoil(void)

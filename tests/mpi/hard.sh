@@ -40,6 +40,22 @@ for mpi in "${mpis[@]}"; do
         job_seconds=300 part "$mpi" 2 1 $name
         [ $name != types ] || ! grep -aq 'datatype of a reduction' "$tmp/err" || why "$mpi: types: a vector without gaps is not served"
     done
+    # how many blocks come from the pool: 9 of 12 are at least a page, one of them is too long, and one is never freed
+    for shape in 1:1 2:1 3:1 3:2; do
+        job "$mpi" "${shape%:*}" "${shape#*:}" HXMPI_STATS=1 HXMPI_ALLOC=4M -- "$here/hard-$mpi" memory || why "$mpi: memory, $shape: exit $?"
+        has "$tmp/out" "hard: memory: good" "$mpi: memory, $shape"
+        [ "${shape%:*}" = 1 ] || has "$tmp/err" "rank 0: MPI_Alloc_mem: 161 blocks from the pool, 81 from MPI" "$mpi: memory, $shape"
+    done
+    part "$mpi" 3 1 memory # without a pool
+    ! grep -aq 'from the pool' "$tmp/err" || why "$mpi: a pool that nobody wants"
+    # no_pool TEXT [NAME=VALUE...]: one line has TEXT, and Hierax runs without a pool
+    no_pool() {
+        job "$mpi" 2 1 HXMPI_STATS=1 "${@:2}" -- "$here/hard-$mpi" memory || why "$mpi $*: exit $?"
+        [ "$(grep -aF 'hierax-mpi: HXMPI_ALLOC' "$tmp/err" | grep -acF -- "$1")" = 1 ] || why "$mpi $*: not one line with \"$1\""
+        grep -aq 'rank 0: MPI_Allreduce .* served$' "$tmp/err" || why "$mpi $*: nothing is served"
+    }
+    no_pool 'HXMPI_ALLOC=much is wrong; choices: 0 (no pool), 1 (a pool of 1 GiB), or a size from 1M to 4096G' HXMPI_ALLOC=much
+    no_pool 'HXMPI_ALLOC=4K is wrong' HXMPI_ALLOC=4K
     part "$mpi" 2 2 comms
     part "$mpi" 3 2 overlap
     off "$mpi" 2 1 "" HXMPI=off

@@ -170,8 +170,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    in = malloc((size_t)size * (size_t)most);
-    out = malloc((size_t)size * (size_t)most);
+    MPI_Alloc_mem((MPI_Aint)size * most, MPI_INFO_NULL, &in); /* HXMPI_ALLOC=1: from the pool */
+    MPI_Alloc_mem((MPI_Aint)size * most, MPI_INFO_NULL, &out);
     counts = malloc((size_t)size * sizeof(*counts));
     displs = malloc((size_t)size * sizeof(*displs));
     if (least < 4 || most < least || !in || !out || !counts || !displs) {
@@ -186,8 +186,8 @@ int main(int argc, char **argv)
         }
     if (rank == 0)
         printf("loops: all data right\n");
-    free(in);
-    free(out);
+    MPI_Free_mem(in);
+    MPI_Free_mem(out);
     free(counts);
     free(displs);
     MPI_Finalize();
