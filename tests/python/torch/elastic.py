@@ -10,11 +10,12 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel as DDP
 
-from job import begin, end
+from job import begin, end, outlive
 
 folder = sys.argv[1]
 checkpoint = os.path.join(folder, "checkpoint")
 attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+outlive()
 rank, size = begin()
 STEPS, VICTIM, FATAL = 6, size - 1, 4
 torch.manual_seed(0)

@@ -14,20 +14,19 @@ survivors() {
 for nodes in 0 2; do
     export HX_NODES=$nodes
     rm -f "$tmp/checkpoint"
-    # torchrun looks after its workers only every 6 s, so that they can end by themselves
-    under_torchrun 3 --max-restarts=1 --monitor-interval=6 "$scripts/elastic.py" "$tmp" ||
+    under_torchrun 3 --max-restarts=1 --monitor-interval=1 "$scripts/elastic.py" "$tmp" ||
         { fail "elastic.py, HX_NODES=$nodes: exit $?"; grep -v '^W' "$tmp/out" | head -n 60 >&2; }
     survivors 2 "a worker was killed, HX_NODES=$nodes"
     [ "$(grep -o 'has ended its training, attempt 1' "$tmp/out" | wc -l)" = 3 ] ||
         fail "HX_NODES=$nodes: training did not end: $(cat "$tmp/out")"
 done
 for nodes in 0 2; do
-    HX_NODES=$nodes under_torchrun 3 --monitor-interval=20 "$scripts/aborts.py" "$tmp" && fail "aborts.py: a rank was killed, but the job ended well"
+    HX_NODES=$nodes under_torchrun 3 --monitor-interval=1 "$scripts/aborts.py" "$tmp" && fail "aborts.py: a rank was killed, but the job ended well"
     survivors 2 "the groups were aborted, HX_NODES=$nodes"
     rm -f "$tmp/second"
 done
 export HX_NODES=0
-under_torchrun 3 --monitor-interval=6 "$scripts/raises.py" "$tmp" && fail "raises.py: a rank has raised, but the job ended well"
+under_torchrun 3 --monitor-interval=1 "$scripts/raises.py" "$tmp" && fail "raises.py: a rank has raised, but the job ended well"
 has "$tmp/out" "the program's own" "raises.py"
 survivors 2 "a rank has raised"
 finish

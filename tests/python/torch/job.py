@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """For the scripts of this folder: a rank of a job, and comparisons that name what differs."""
+import signal
+
 import torch
 import torch.distributed as dist
 
@@ -12,6 +14,11 @@ TYPES = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.in
 def begin(backend="hierax", **options):
     dist.init_process_group(backend, **options)
     return dist.get_rank(), dist.get_world_size()
+
+
+def outlive():
+    """torchrun ends all ranks when one has died. This one goes on until it has reported."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def end():
