@@ -13,6 +13,6 @@ same_everywhere = tests/places.py tests/layering.py tests/english.py tests/model
     tests/tools/coll_run.sh tests/tools/coll_trace.sh tests/tools/coll_store.sh tests/efa_provider/remap.sh \
     tests/system/comms.sh tests/system/timeout.sh tests/system/idle.sh tests/system/faults.sh tests/system/goes_on.sh tests/system/unpunctual.sh \
     tests/system/astray.sh tests/system/unlike.sh tests/system/stream.sh tests/system/adapt.sh tests/system/half.sh tests/system/neighbors.sh \
-    tests/system/reorder.sh tests/system/revoked.sh tests/system/atomic.sh tests/system/forged.sh tests/inter/fabric/test_forged \
+    tests/system/reorder.sh tests/system/gates.sh tests/efa_provider/after_death.sh tests/system/revoked.sh tests/system/atomic.sh tests/system/forged.sh tests/inter/fabric/test_forged \
     tests/efa_provider/errors.sh tests/lab/reorder_test.sh tests/lab/nics_test.sh tests/lab/rails_test.sh tests/lab/slow_test.sh \
     tests/lab/churn_test.sh tests/lab/overlap_test.sh tests/lab/rate_test.sh tests/lab/pipeline_test.sh tests/lab/ring_order_test.sh tests/lab/wire_test.sh
