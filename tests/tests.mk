@@ -3,7 +3,7 @@ dist_tests_list += tests/tools/check.sh tests/places.py tests/layering.py tests/
 dist_tests_list += tests/abi/abi.sh
 EXTRA_DIST += tests/golden tests/abi/so0.c tests/abi/so0.x86-64
 
-# What these look at depends little on the system, the compiler and libraries: `tools/check system` leaves them out.
+# The results of these tests hardly depend on the system, the compiler and libraries: `tools/check system` leaves them out.
 same_everywhere = tests/places.py tests/layering.py tests/english.py tests/model/run.sh tests/efa_provider/mutants.sh tests/efa_provider/differential.sh \
     tests/runtime/plan/test_check tests/hier/compose/test_compose tests/tools/coll_plan.sh tests/tools/plan_draw.sh tests/tools/plan_cost.sh \
     tests/tools/plan_work.sh tests/tools/report.sh tests/tools/test_report.py tests/tools/compare.sh tests/tools/coll_tune.sh tests/tools/check.sh tests/python/learn.py \

@@ -10,9 +10,9 @@
 #include "topo/shape.h"
 #include <stddef.h>
 
-/* "4": consecutive nodes in groups of 4, the last one possibly smaller. "4,4,2": groups of so many consecutive nodes, n in all. -1 with a
- * message in error, which does not repeat the text. */
+/* Parse a text for n nodes. "4": consecutive nodes in groups of 4, the last one possibly smaller. "4,4,2": groups of so many consecutive nodes,
+ * with the sum n. group_of[i] becomes the group of node i. Returns 0, or -1 with a message in error; the caller adds the text to it. */
 int hx_node_groups_parse(const char *text, int n, int *group_of, char *error, size_t error_bytes);
 
-/* The nodes of this shape are in these groups from now on. -1 with a message, as above. */
+/* Set the groups of the shape's nodes from such a text. Returns 0, or -1 with a message, as above. */
 int hx_node_groups_set(struct hx_shape *shape, const char *text, char *error, size_t error_bytes);

@@ -204,28 +204,23 @@ static void turn_take(MPI_Comm comm)
     }
 }
 
-/* A new communicator of Hierax, or NULL. Collective. NULL on all ranks if it cannot be used. */
-static hx_comm_t *set_up(hx_comm_t *made)
+/* A new communicator of Hierax, if this rank has it. Returns it if it is good on all ranks of comm, else NULL. Collective. */
+static hx_comm_t *set_up(MPI_Comm comm, hx_comm_t *made)
 {
-    if (!made)
-        return NULL;
-    timeout_set(made);
-    if (hxmpi_pool_expect(made) == HX_SUCCESS)
+    if (agree(made != NULL, comm) && (!hxmpi_pool_is_open() || agree(hxmpi_pool_expect(made) == HX_SUCCESS, comm))) {
+        timeout_set(made);
         return made;
-    hx_comm_free(made);
+    }
+    if (made)
+        hx_comm_free(made);
     return NULL;
 }
 
 static hx_comm_t *group_make(MPI_Comm comm, const int *ranks, int size)
 {
     hx_comm_t *made = NULL;
-    const int good = hx_comm_group(world, ranks, size, &made) == HX_SUCCESS;
 
-    if (!agree(good, comm) && made) {
-        hx_comm_free(made);
-        made = NULL;
-    }
-    return set_up(made);
+    return set_up(comm, hx_comm_group(world, ranks, size, &made) == HX_SUCCESS ? made : NULL);
 }
 
 hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, const struct hxmpi_graph *graph, int ready)
@@ -238,13 +233,10 @@ hx_comm_t *hxmpi_comm_copy(MPI_Comm comm, const struct hxmpi_comm *of, const str
         turn_take(comm);
     const hx_status_t status = graph ? hx_comm_graph(of->comm, graph->n[0], graph->ranks[0], graph->n[1], graph->ranks[1], &made)
                                      : hx_comm_dup(of->comm, &made);
-    if (!agree(status == HX_SUCCESS, comm) && made) {
-        hx_comm_free(made);
-        made = NULL;
-    }
+    made = set_up(comm, status == HX_SUCCESS ? made : NULL);
     if (has_threads)
         pthread_mutex_unlock(&turn);
-    return set_up(made);
+    return made;
 }
 
 /* may: this rank can take one more. */

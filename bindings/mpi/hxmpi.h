@@ -154,6 +154,7 @@ void hxmpi_during_finish(void); /* once, at the end */
 int64_t hxmpi_pool_wish(int rank);
 /* Collective over the job. One line if it fails. */
 void hxmpi_pool_open(hx_comm_t *world, int rank, int64_t bytes);
+int hxmpi_pool_is_open(void); /* alike on all ranks */
 /* Calls on comm may have buffers in the pool. Collective. */
 hx_status_t hxmpi_pool_expect(hx_comm_t *comm);
 void hxmpi_pool_close(void);

@@ -7,7 +7,8 @@
  *           [ block of 3   ][free][ block of 2 ][free ...
  *   runs    3|USED          1     2|USED        2          numbers stand at the first page of a run
  *
- * A block is the first free run that is long enough. Free runs that follow one another become one when a search meets them.
+ * A block is the first free run that is long enough. Free runs that follow one another become one when a search meets them. No free run begins
+ * before the page first_free.
  */
 #include "hxmpi.h"
 #include "runtime/base/size.h"
@@ -25,7 +26,7 @@
 static struct {
     unsigned char *base; /* NULL: there is no pool */
     uintptr_t begin, end; /* its addresses, which outlive it */
-    size_t pages;
+    size_t pages, free_pages, first_free;
     uint32_t *runs;
     unsigned long taken, refused; /* blocks */
 } pool;
@@ -52,25 +53,32 @@ void hxmpi_pool_open(hx_comm_t *world, int rank, int64_t bytes)
     void *base = NULL;
     uint32_t *runs = calloc((size_t)bytes / PAGE, sizeof(*runs));
 
-    if (!hxmpi_least(runs != NULL) || hx_alloc(world, (size_t)bytes, &base) != HX_SUCCESS) {
+    const int ready = hxmpi_least(runs != NULL);
+
+    if (!ready || hx_alloc(world, (size_t)bytes, &base) != HX_SUCCESS) {
         if (rank == 0)
-            hxmpi_say("HXMPI_ALLOC: there is no pool: %s", runs ? hx_error_detail(world) : "a rank has no memory for it");
+            hxmpi_say("HXMPI_ALLOC: there is no pool: %s", ready ? hx_error_detail(world) : "a rank has no memory for it");
         free(runs);
         return;
     }
     pool.base = base;
     pool.begin = (uintptr_t)base;
-    pool.pages = (size_t)bytes / PAGE;
+    pool.pages = pool.free_pages = (size_t)bytes / PAGE;
     pool.end = pool.begin + pool.pages * PAGE;
     pool.runs = runs;
     runs[0] = (uint32_t)pool.pages;
+}
+
+int hxmpi_pool_is_open(void)
+{
+    return pool.base != NULL;
 }
 
 hx_status_t hxmpi_pool_expect(hx_comm_t *comm)
 {
     void *none;
 
-    return pool.base ? hx_alloc(comm, 0, &none) : HX_SUCCESS;
+    return hx_alloc(comm, 0, &none);
 }
 
 /* MPI_Finalize: hx_finalize frees the memory. */
@@ -102,13 +110,19 @@ static uint32_t free_run_join(size_t page)
 /* NULL: there is no free run of so many pages. */
 static void *take(size_t wanted)
 {
-    for (size_t page = 0; pool.base && page < pool.pages; page += pool.runs[page] & ~USED) {
+    if (!pool.base || wanted > pool.free_pages)
+        return NULL;
+    for (size_t page = pool.first_free; page < pool.pages; page += pool.runs[page] & ~USED) {
         const uint32_t n = pool.runs[page] & USED ? 0 : free_run_join(page);
-        if (n < wanted)
+        if (n < wanted) {
+            if (n == 0 && page == pool.first_free)
+                pool.first_free += pool.runs[page] & ~USED;
             continue;
+        }
         if (n > wanted)
             pool.runs[page + wanted] = n - (uint32_t)wanted;
         pool.runs[page] = (uint32_t)wanted | USED;
+        pool.free_pages -= wanted;
         return pool.base + page * PAGE;
     }
     return NULL;
@@ -142,10 +156,13 @@ int MPI_Free_mem(void *base)
         return PMPI_Free_mem(base);
     pthread_mutex_lock(&mutex);
     if (pool.base) {
-        uint32_t *run = &pool.runs[(at - pool.begin) / PAGE];
-        good = (at - pool.begin) % PAGE == 0 && *run & USED;
-        *run &= good ? ~USED : ~UINT32_C(0);
+        const size_t page = (at - pool.begin) / PAGE;
+        if ((good = (at - pool.begin) % PAGE == 0 && pool.runs[page] & USED)) {
+            pool.runs[page] &= ~USED;
+            pool.free_pages += pool.runs[page];
+            pool.first_free = page < pool.first_free ? page : pool.first_free;
+        }
     }
     pthread_mutex_unlock(&mutex);
-    return good ? MPI_SUCCESS : hxmpi_error(MPI_COMM_WORLD, "Hierax: MPI_Free_mem: this is no block of MPI_Alloc_mem, or it is freed already");
+    return good ? MPI_SUCCESS : hxmpi_error(MPI_COMM_WORLD, "Hierax: MPI_Free_mem: this address is not from MPI_Alloc_mem, or the block has already been freed");
 }

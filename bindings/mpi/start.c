@@ -115,10 +115,12 @@ static int serve(int rank, int size, int threads, int64_t pool)
     const hx_status_t status = world_start(rank, size, threads, &world);
     const int failed = hxmpi_least(status == HX_SUCCESS ? size : rank);
 
-    if (failed == size && pool)
-        hxmpi_pool_open(world, rank, pool);
-    if (failed == size)
+    if (failed == size) {
+        hx_on_idle(hxmpi_progress, NULL);
+        if (pool)
+            hxmpi_pool_open(world, rank, pool);
         return 1;
+    }
     if (failed == rank)
         hxmpi_say("rank %d: Hierax cannot start, so MPI makes the collectives: %s: %s", rank, hx_strerror(status), hx_error_detail(NULL));
     if (world)
@@ -146,7 +148,8 @@ static void start(int threads)
         wanted = 0;
     pool = wanted && size > 1 ? hxmpi_pool_wish(rank) : 0;
     if (size > 1 && (wanted = hxmpi_least(wanted + (pool > 0))) > 0 && serve(rank, size, threads, wanted > 1 ? pool : 0)) {
-        hx_on_idle(hxmpi_progress, NULL);
+        if (pool && wanted == 1 && rank == 0)
+            hxmpi_say("HXMPI_ALLOC: there is no pool, because a rank has no size for it, or a wrong one");
         hxmpi_always = threads || hx_progress(); /* 1: Hierax has a network */
         hxmpi_state = HXMPI_ON;
     }

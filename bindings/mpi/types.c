@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datatypes and operations of MPI, as Hierax names them. */
 #include "hxmpi.h"
+#include "runtime/base/dtype.h"
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -91,16 +92,24 @@ static const struct type types[] = {
 
 #define COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
 
+/* The row of a type, or NULL. MPI may be built for a Fortran with longer numbers than this library expects: then its types have other lengths. */
+static const struct type *type_find(MPI_Datatype type)
+{
+    MPI_Aint lower, extent;
+
+    for (size_t i = 0; i < COUNT(types) && type != MPI_DATATYPE_NULL; i++)
+        if (types[i].mpi == type)
+            return PMPI_Type_get_extent(type, &lower, &extent) == MPI_SUCCESS && extent == hx_dtype_rows[types[i].hx].bytes ? &types[i] : NULL;
+    return NULL;
+}
+
 enum hxmpi_known hxmpi_reduction(MPI_Datatype type, MPI_Op op, hx_dtype_t *dtype, hx_op_t *hx_op)
 {
     static __thread const struct type *last_type; /* programs use one after the other the same */
     static __thread const struct operation *last_op;
 
-    if (!last_type || last_type->mpi != type) {
-        last_type = NULL;
-        for (size_t i = 0; i < COUNT(types) && type != MPI_DATATYPE_NULL && !last_type; i++)
-            last_type = types[i].mpi == type ? &types[i] : NULL;
-    }
+    if (!last_type || last_type->mpi != type)
+        last_type = type_find(type);
     if (!last_op || last_op->mpi != op) {
         last_op = NULL;
         for (size_t i = 0; i < COUNT(operations) && op != MPI_OP_NULL && !last_op; i++)

@@ -5,7 +5,7 @@
  *   8 nodes in groups of 4, round of distance 4:   0 1 2 3 | 4 5 6 7      all four send to the other group: 1 vector per node
  *                             of distance 3:       0>3 1>4 2>5 3>6        three of them do:               3/4
  *
- * A round takes the time of its busiest node or that of its busiest uplink, whatever is longer.
+ * A round takes the time of its busiest node or that of its busiest uplink, whichever is longer.
  */
 #include "hier/cost/cost.h"
 #include "runtime/base/error.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A blocking gatherv or scatterv between ranks of one node. No rank has to know the counts of all: the call is a gather or scatter of blocks
- * of one length. Such a block holds the count, as the sending side says, and the elements, if they fit. If they do not, the two ranks send
+ * A blocking gatherv or scatterv between ranks of one node. Only the root needs all counts: the call is a gather or scatter of blocks of one
+ * length. Such a block holds the count, as the sending side says, and the elements, if they fit. If they do not, the two ranks send
  * them as a message of their own. So short blocks take one call, and the ranks that begin it run ahead of the others. Longer blocks are
- * faster with the plans of root_counts.c. Those tell all ranks all counts: if all were short, the next SHORT_CALLS calls use blocks for them.
+ * faster with the plans of root_counts.c. Such a call gives all counts to all ranks. If all are short, the next SHORT_CALLS calls use blocks.
  *
- * Counts that do not match have the effects that root_counts.c describes. If a count is more than an address space holds, only its rank and
- * the root get HX_ERR_ARG.
+ * Counts that do not match have the effects that root_counts.c describes. If a gatherv has a count that is more than an address space
+ * holds, only its rank and the root get HX_ERR_ARG. If a scatterv has one, or if the sum of its counts is too large, all ranks do.
  *
  * Cost: a gather or scatter of such blocks; a message for each longer block.
  */
@@ -32,6 +32,7 @@ struct shorts {
     struct block *mine;
     unsigned char *blocks; /* on the root, of all ranks */
     struct hx_p2p_call *rests;  /* messages of longer blocks; NULL: there are none yet */
+    void *own; /* memory that this call frees at its end */
     int nrests;
     int absurd; /* the rank that has named a count beyond the address space, or -1 */
 };
@@ -193,8 +194,8 @@ static hx_status_t blocks_move(struct shorts *s)
     return hx_call_run(&(struct hx_call){.name = call->name, .comm = call->comm, .key = key, .in = in, .out = out});
 }
 
-/* Meanwhile another thread may call on the communicator: it gets memory of its own. */
-static hx_status_t rests_run(const struct shorts *s)
+/* Meanwhile another thread may call on the communicator: it gets memory of its own, and may still use it afterwards. */
+static hx_status_t rests_run(struct shorts *s)
 {
     struct hx_comm *comm = s->call->comm;
     hx_status_t status;
@@ -206,9 +207,12 @@ static hx_status_t rests_run(const struct shorts *s)
     comm->inplace_copy = NULL;
     comm->inplace_copy_bytes = 0;
     status = hx_messages_run(comm, s->rests, s->nrests);
-    free(comm->inplace_copy);
-    comm->inplace_copy = mine;
-    comm->inplace_copy_bytes = bytes;
+    if (comm->inplace_copy) {
+        s->own = mine;
+    } else {
+        comm->inplace_copy = mine;
+        comm->inplace_copy_bytes = bytes;
+    }
     return status;
 }
 
@@ -240,7 +244,7 @@ int hx_short_blocks_fit(const struct hx_call *call)
     return call->root_knows && of_call(call)->calls > 0;
 }
 
-/* The shortest blocks stand beside the flags. */
+/* A block of at most HX_INLINE_BYTES is in the cache line of its flag. */
 void hx_short_blocks_expect(const struct hx_call *call)
 {
     const struct hx_members *members = &call->comm->members;
@@ -280,6 +284,7 @@ hx_status_t hx_short_blocks_run(struct hx_call *call)
     call->counts = (size_t *)(void *)(s.blocks + (is_root ? n * shorts->bytes : 0));
     status = run(&s);
     free(s.rests);
+    free(s.own);
     free(call->scrap);
     call->counts = NULL;
     call->scrap = NULL;

@@ -353,13 +353,13 @@ static const struct {
 } parts[] = {{"threads", threads}, {"comms", comms}, {"dups", dups}, {"types", types},
              {"overlap", overlap}, {"sums", sums}, {"fails", fails}, {"memory", memory}};
 
-/* Hierax cannot start on rank 1: that rank has a wrong setting. */
-static void spoil(void)
+/* Rank 1 has a wrong setting. what: pool: it has no HXMPI_ALLOC; anything else: Hierax cannot start on it */
+static void spoil(const char *what)
 {
     const char *number = getenv("PMIX_RANK") ? getenv("PMIX_RANK") : getenv("PMI_RANK");
 
     if (number && !strcmp(number, "1"))
-        setenv("HX_SPIN", "many", 1);
+        setenv(strcmp(what, "pool") ? "HX_SPIN" : "HXMPI_ALLOC", strcmp(what, "pool") ? "many" : "0", 1);
 }
 
 int main(int argc, char **argv)
@@ -374,7 +374,7 @@ int main(int argc, char **argv)
         return flag;
     }
     if (getenv("HARD_SPOIL"))
-        spoil();
+        spoil(getenv("HARD_SPOIL"));
     MPI_Init_thread(&argc, &argv, strcmp(name, "threads") ? MPI_THREAD_FUNNELED : MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

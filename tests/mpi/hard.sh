@@ -56,6 +56,7 @@ for mpi in "${mpis[@]}"; do
     }
     no_pool 'HXMPI_ALLOC=much is wrong; choices: 0 (no pool), 1 (a pool of 1 GiB), or a size from 1M to 4096G' HXMPI_ALLOC=much
     no_pool 'HXMPI_ALLOC=4K is wrong' HXMPI_ALLOC=4K
+    no_pool 'there is no pool, because a rank has no size for it' HXMPI_ALLOC=4M HARD_SPOIL=pool
     part "$mpi" 2 2 comms
     part "$mpi" 3 2 overlap
     off "$mpi" 2 1 "" HXMPI=off

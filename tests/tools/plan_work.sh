@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Planning the first call of its kind, nothing cached, takes at most 900,000 instructions, which are about 70 us. On 1,024 nodes of 96 ranks it
-# takes 20 million. An all-to-all with counts has a message for each rank: on 482 nodes of 96 ranks, the most that it is planned for, it takes
-# 45 million, some 4 ms. callgrind counts them, so that it does not matter how busy the machine is.
+# How much work it is to plan the first call of its kind, nothing cached. The limits are 900,000 instructions for small shapes, and 20 million for
+# 1,024 nodes of 96 ranks. An all-to-all with counts has a message for each rank: on 482 nodes of 96 ranks, the largest shape that it is planned
+# for, the limit is 45 million. callgrind counts the instructions, so that it does not matter how busy the machine is.
 . "$(dirname "$0")/../system/common.sh"
 plan=$top_builddir/tools/coll_plan
 [ -z "${TEST_SANITIZER:-}" ] || skip "sanitizers add instructions"
@@ -10,7 +10,7 @@ command -v valgrind >/dev/null || skip "no valgrind"
 "$run" -n 1 -- "$here/actor" calls barrier 1
 [ $? != 77 ] || skip "not compiled with optimisation"
 
-within() { # LIMIT COLLECTIVE SHAPE...: short and long, it is planned for each with at most so many instructions
+within() { # LIMIT COLLECTIVE SHAPE...: plans it on each shape, for 8 B and 1 MiB; fails if a plan takes more than LIMIT instructions
     local limit=$1 collective=$2 shapes=() shape most counted
     shift 2
     for shape; do shapes+=(--shape "$shape"); done
@@ -25,7 +25,7 @@ within() { # LIMIT COLLECTIVE SHAPE...: short and long, it is planned for each w
 }
 
 collectives=$("$plan" --help | sed -n '/^Collectives:/,/^$/p' | sed 's/Collectives://')
-[ -n "$collectives" ] || fail "coll_plan --help tells no collectives"
+[ -n "$collectives" ] || fail "coll_plan --help lists no collectives"
 for collective in $collectives; do
     within 900000 "$collective" 2 8 2x1 2x2 8x2 32x1 3,1,2 4x96
     if [ "$collective" = alltoallv ]; then
