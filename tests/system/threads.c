@@ -7,9 +7,11 @@
  * threads freed: two ranks; one frees the operation and datatype of a call that waits for its turn in a thread; it goes on.
  * threads waitany: two ranks; hx_waitany returns when another thread has finished the only call of its list.
  * threads signals: of a timer, all the time, which interrupt whatever waits.
+ * threads beside: two ranks; while a thread of rank 0 receives the long block of a gather, another one makes the next call.
  * threads aborts: children, in each of which one thread calls hx_abort while another one is in hx_init or hx_finalize. */
 #include <hierax.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -325,6 +327,59 @@ static int waitany_run(void)
     return status != HX_SUCCESS || hx_request_free(prepared) != HX_SUCCESS || hx_finalize() != HX_SUCCESS;
 }
 
+enum { BLOCK = 8 << 20, NEXT = 1 << 17 }; /* elements */
+
+static int64_t *volatile blocks;
+static size_t counts[2];
+
+static void *gather_main(void *arg)
+{
+    hx_status_t *status = arg;
+
+    *status = hx_gatherv(HX_IN_PLACE, 0, blocks, counts, NULL, HX_INT64, 0, world);
+    return NULL;
+}
+
+/* The result of the next call is in memory of the communicator first, as are the blocks of the gather. */
+static int beside_run(void)
+{
+    static int64_t all[2 * NEXT];
+    hx_status_t status = HX_SUCCESS;
+    pthread_t gatherer;
+
+    if (hx_init(&world) != HX_SUCCESS || !(blocks = calloc(BLOCK + 1, sizeof(*blocks))))
+        return 1;
+    const int rank = hx_rank(world);
+    counts[0] = 1;
+    for (int round = 0; round < 5; round++) {
+        counts[1] = 1; /* then a short block is expected */
+        if (hx_gatherv(rank == 0 ? HX_IN_PLACE : blocks, 1, blocks, counts, NULL, HX_INT64, 0, world) != HX_SUCCESS)
+            return 1;
+        counts[1] = BLOCK;
+        for (int i = 0; i < BLOCK; i++)
+            blocks[rank == 0 ? 1 + i : i] = rank == 0 ? -1 : i + round;
+        for (int i = 0; i < 2 * NEXT; i++)
+            all[i] = i + round;
+        if (hx_barrier(world) != HX_SUCCESS || (rank == 0 && pthread_create(&gatherer, NULL, gather_main, &status) != 0))
+            return 1;
+        while (rank == 0 && blocks[1] == -1) /* the message has begun: the gather comes first */
+            sched_yield();
+        if (rank == 1)
+            status = hx_gatherv(blocks, BLOCK, NULL, NULL, NULL, HX_INT64, 0, world);
+        if (hx_reduce_scatter_block(HX_IN_PLACE, all, NEXT, HX_INT64, HX_SUM, world) != HX_SUCCESS || (rank == 0 && pthread_join(gatherer, NULL) != 0) ||
+            status != HX_SUCCESS)
+            return 1;
+        for (int i = 0; i < NEXT; i++)
+            if (all[i] != 2 * (rank * NEXT + i + round))
+                return fprintf(stderr, "element %d of the reduce-scatter is %lld\n", i, (long long)all[i]) > 0;
+        for (int i = 0; rank == 0 && i < BLOCK; i++)
+            if (blocks[1 + i] != i + round)
+                return fprintf(stderr, "element %d of the gather is %lld\n", i, (long long)blocks[1 + i]) > 0;
+    }
+    free(blocks);
+    return hx_finalize() != HX_SUCCESS;
+}
+
 static void on_alarm(int signal)
 {
     (void)signal;
@@ -394,6 +449,8 @@ int main(int argc, char **argv)
         return freed_run();
     if (argc == 2 && !strcmp(argv[1], "waitany"))
         return waitany_run();
+    if (argc == 2 && !strcmp(argv[1], "beside"))
+        return beside_run();
     if (argc == 2 && !strcmp(argv[1], "signals"))
         return signals_run();
     if (argc == 2 && !strcmp(argv[1], "aborts"))
