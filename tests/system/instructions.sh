@@ -21,9 +21,9 @@ instructions() {
     return $status
 }
 
-few() { # NAME RANK; the least of three, where a rank often has to sleep for the other
+few() { # NAME RANK; the least of six, where a rank often has to sleep for the other
     local some many each least=
-    for _ in 1 2 3; do
+    for _ in 1 2 3 4 5 6; do
         some=$(instructions "$1" "$2" 100)
         [ $? != 77 ] || skip "not compiled with optimisation"
         many=$(instructions "$1" "$2" 1100)
