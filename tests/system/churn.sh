@@ -5,7 +5,7 @@
 # Usage: churn.sh [SECONDS [SEED]]: for each of the two; the seed is printed
 . "$(dirname "$0")/common.sh"
 python3 -c '' 2>/dev/null || skip "no python3"
-seconds=${1:-${TEST_SECONDS:-80}}
+seconds=${1:-${TEST_SECONDS:-40}}
 seed=${2:-${TEST_SEED:-$RANDOM}}
 export FI_LOG_LEVEL=none
 for nodes in 1 3; do
