@@ -26,7 +26,7 @@ class Travelling:
     def __init__(self, vector):
         self.vector, self.begun, self.ended = vector, time.monotonic(), None
         self.work = dist.all_reduce(vector, async_op=True)
-        self.work.get_future().then(self.arrived)
+        self.noted = self.work.get_future().then(self.arrived)
 
     def arrived(self, _):
         self.ended = time.monotonic()
@@ -35,6 +35,7 @@ class Travelling:
         before = time.monotonic()
         self.work.wait()
         self.waited = time.monotonic() - before
+        self.noted.wait()  # the callback may run in another thread
         return self.vector
 
 
