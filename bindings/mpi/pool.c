@@ -52,7 +52,6 @@ void hxmpi_pool_open(hx_comm_t *world, int rank, int64_t bytes)
 {
     void *base = NULL;
     uint32_t *runs = calloc((size_t)bytes / PAGE, sizeof(*runs));
-
     const int ready = hxmpi_least(runs != NULL);
 
     if (!ready || hx_alloc(world, (size_t)bytes, &base) != HX_SUCCESS) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What programs do to communicators and threads, and what goes wrong at the start. Each part checks its sums.
+ * What programs do to communicators, threads and memory, and what goes wrong at the start. Each part checks its sums.
  *
  * usage: hard PART      one of the table at the end
  */
